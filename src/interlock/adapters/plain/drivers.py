@@ -1,0 +1,157 @@
+"""Drives the flow of a guarded call: waits for what it asks for, synchronously or not.
+
+The flow is a generator; what it yields is a future of the gate, a tool to execute, or a moment to
+let pass. So the flow is written once, for both worlds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, cast
+
+from interlock.adapters.plain.places import Frame, Pass, entered, pop, push, running_task
+from interlock.adapters.plain.tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Run the tool's body with these arguments, in this frame."""
+
+    tool: Tool
+    args: tuple[object, ...]
+    kwargs: dict[str, object]
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the body ended: with a value, or with what it raised."""
+
+    value: object = None
+    error: BaseException | None = None
+    returned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Let at most so many seconds pass, or until something changes in the store."""
+
+    seconds: float
+
+
+Flow = Generator[Any, Any, object]
+
+
+class Drivers:
+    """Both ways of driving a flow.
+
+    `wait_for_change` blocks until something may have happened in the store, `give_back` returns a
+    claim (if the answer of the gate is one) whose tool was never started.
+    """
+
+    def __init__(self, wait_for_change: Callable[[float], object], give_back: Callable[[object], None]) -> None:
+        self._wait_for_change = wait_for_change
+        self._give_back = give_back
+
+    def drive(self, flow: Flow) -> object:
+        """Drive a flow to its end in this thread; answers what the guarded call returns."""
+        answer: object = None
+        error: BaseException | None = None
+        while True:
+            try:
+                step = flow.throw(error) if error is not None else flow.send(answer)
+            except StopIteration as stop:
+                return stop.value
+            answer, error = None, None
+            try:
+                if isinstance(step, Execute):
+                    answer = self._execute(step)
+                elif isinstance(step, Pause):
+                    self._wait_for_change(step.seconds)
+                else:
+                    answer = step.result()
+            except KeyboardInterrupt as interrupt:
+                if isinstance(step, Future):
+                    self._give_back(cast("Future[object]", step).result())
+                error = interrupt
+            except BaseException as raised:
+                error = raised
+
+    async def drive_async(self, flow: Flow, pass_: Pass) -> object:
+        """Drive a flow to its end in this task; a cancellation never leaves a claim behind."""
+        answer: object = None
+        error: BaseException | None = None
+        cancelled: asyncio.CancelledError | None = None
+        while True:
+            try:
+                step = flow.throw(error) if error is not None else flow.send(answer)
+            except StopIteration as stop:
+                if cancelled is not None:
+                    raise cancelled from None
+                return stop.value
+            answer, error = None, None
+            try:
+                if isinstance(step, Execute):
+                    answer = await self._execute_async(step)
+                elif isinstance(step, Pause):
+                    await asyncio.to_thread(self._wait_for_change, step.seconds)
+                else:
+                    waiting = asyncio.wrap_future(step)
+                    try:
+                        answer = await asyncio.shield(waiting)
+                    except asyncio.CancelledError as interrupt:
+                        # The gate is never half asked: its word is awaited, and a claim that came with it is
+                        # used (a sibling paused; the approval must not go to waste) or given back.
+                        await _ended(waiting)
+                        answer, cancelled = waiting.result(), interrupt
+                        if not pass_.parked:
+                            self._give_back(answer)
+                            raise
+            except BaseException as raised:
+                error = raised
+
+    def _execute(self, step: Execute) -> Ended:
+        token = push(step.frame)
+        try:
+            with step.frame.scope.pass_.executing():
+                return Ended(step.tool.fn(*step.args, **step.kwargs))
+        except BaseException as error:
+            return Ended(error=error, returned=False)
+        finally:
+            pop(token)
+
+    async def _execute_async(self, step: Execute) -> Ended:
+        pass_ = step.frame.scope.pass_
+
+        async def body() -> object:
+            step.frame.task = running_task()
+            with entered(step.frame), pass_.executing():
+                return await cast("Any", step.tool.fn(*step.args, **step.kwargs))
+
+        with entered(Frame(step.frame.scope, step.frame.inside, step.frame.parent, running_task())):
+            work = asyncio.ensure_future(body())
+        try:
+            return Ended(await asyncio.shield(work))
+        except asyncio.CancelledError as cancelled:
+            if not work.done() and not pass_.parked:
+                # Somebody really wants it to stop: it is told, and what came of it is in doubt.
+                work.cancel()
+            # A sibling paused: that must not tear an effect apart. It is let end, and its outcome is kept.
+            await _ended(work)
+            if work.cancelled() or work.exception() is not None:
+                return Ended(error=cancelled if work.cancelled() else work.exception(), returned=False)
+            return Ended(work.result(), cancelled)
+        except BaseException as error:
+            return Ended(error=error, returned=False)
+
+
+async def _ended(work: asyncio.Future[Any]) -> None:
+    """Wait until it is done, however often we are cancelled meanwhile."""
+    while not work.done():
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError:
+            continue

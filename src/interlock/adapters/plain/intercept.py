@@ -1,0 +1,290 @@
+"""From a call to an action and back: what a guarded call does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, cast
+
+from interlock.adapters.plain import outcomes
+from interlock.adapters.plain.drivers import Drivers, Ended, Execute, Flow, Pause
+from interlock.adapters.plain.free import Free
+from interlock.adapters.plain.places import Frame, Pass, Scope, current, entered, pop, push, running_task
+from interlock.adapters.plain.probing import ask
+from interlock.adapters.plain.tool import Tool, bind, encode
+from interlock.domain.action import Action, ActionRequest, ActionState, Claim, Rationale, arguments_bytes
+from interlock.domain.commands import Outcome, OutcomeKind
+from interlock.domain.errors import CallError, Diverged, InterlockError, Interrupted, NoEffect, RunError
+from interlock.domain.ids import ActionId
+from interlock.domain.lifecycle import may_rerun
+from interlock.domain.tool import Reversibility
+from interlock.ports.gate import Gate, Standing
+from interlock.ports.runtime import Runtime
+from interlock.schema import SchemaError, fill
+
+POLL_S = 1.0
+"""The slow poll behind every wake-up hint, in seconds."""
+
+
+class Interceptor:
+    """What guarded functions call. One for each `Interlock`."""
+
+    def __init__(self, gate: Gate, runtime: Runtime, rationale: Callable[[], Rationale]) -> None:
+        self.gate = gate
+        self.runtime = runtime
+        self._rationale = rationale
+        self._drivers = Drivers(runtime.wait_for_change, self._give_back)
+
+    # -- the two ways in ------------------------------------------------------------------------
+
+    def call(
+        self, tool: Tool, receiver: tuple[object, ...], args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> object:
+        """A guarded call from synchronous code."""
+        frame = self._frame(tool)
+        values = bind(tool, args, kwargs)
+        if self.gate.is_free(tool.spec):
+            free = Free(self.gate, self.runtime, tool, frame, values)
+            if free.recorded:
+                return free.answer()
+            token = push(free.inside)
+            try:
+                value = tool.fn(*receiver, *free.args, **free.kwargs)
+            except Exception as error:
+                free.failed(error)
+                raise
+            finally:
+                pop(token)
+            return free.ended(value)
+        return self._drivers.drive(self._gated(tool, frame, values, receiver))
+
+    async def call_async(
+        self, tool: Tool, receiver: tuple[object, ...], args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> object:
+        """A guarded call from asynchronous code."""
+        frame = self._frame(tool)
+        values = bind(tool, args, kwargs)
+        if self.gate.is_free(tool.spec):
+            free = Free(self.gate, self.runtime, tool, frame, values)
+            if free.recorded:
+                return free.answer()
+            with entered(free.inside):
+                try:
+                    value = await cast("Any", tool.fn(*receiver, *free.args, **free.kwargs))
+                except Exception as error:
+                    free.failed(error)
+                    raise
+            return free.ended(value)
+        return await self._drivers.drive_async(self._gated(tool, frame, values, receiver), frame.scope.pass_)
+
+    def _frame(self, tool: Tool) -> Frame:
+        frame = current()
+        if frame is None:
+            raise CallError(
+                "outside_run",
+                f"{tool.spec.name} was called outside any run, so it was not run",
+                "Call it in a workflow or in `with il.run(...)`; hand run.wrap(fn) to threads that you start yourself.",
+            )
+        frame.scope.check_open()
+        return frame
+
+    def _give_back(self, answer: object) -> None:
+        """A claim whose tool never started had no effect: say so, rather than leave it in doubt."""
+        if isinstance(answer, Standing) and answer.claim is not None:
+            outcome = outcomes.failed(OutcomeKind.FAILED, NoEffect("it was interrupted before it started"))
+            self.gate.settle(answer.action.id, self.runtime.process, answer.claim.fence, outcome).result()
+
+    # -- the flow -------------------------------------------------------------------------------
+
+    def _gated(self, tool: Tool, frame: Frame, values: dict[str, object], receiver: tuple[object, ...]) -> Flow:
+        """Propose, and do what the store's answer says until the call has an end."""
+        pass_ = frame.scope.pass_
+        request, known = self._place(tool, frame, values)
+        if pass_.grant.over:
+            standing = self._look_back(tool, pass_, known)
+        else:
+            try:
+                standing = cast("Standing", (yield self.gate.propose(request)))
+            except Diverged as diverged:
+                pass_.diverged = diverged
+                raise
+        cause: BaseException | None = None
+        while True:
+            if standing.claim is not None:
+                standing, cause, value = yield from self._run(tool, frame, request, standing, standing.claim, receiver)
+                if standing.action.state is ActionState.DONE and cause is None and not standing.action.answered_by:
+                    return value
+                continue
+            if standing.action.state in (ActionState.DONE, ActionState.ROLLBACK_CONFLICT):
+                return outcomes.result_of(standing.action, tool.result, self.runtime.blob)
+            error = outcomes.ending_error(standing.action, tool.no_effect_on)
+            if error is not None:
+                raise error from cause
+            if pass_.grant.over:
+                raise RunError("finished", f"run {pass_.run_id} has finished without {tool.spec.name}")
+            standing = yield from self._go_on(tool, frame.scope, request, standing, cause)
+
+    def _look_back(self, tool: Tool, pass_: Pass, known: ActionId | None) -> Standing:
+        """How a call of a finished run stands; a call that it never made cannot be made now."""
+        if known is None:
+            raise RunError(
+                "finished",
+                f"run {pass_.run_id} has finished; {tool.spec.name} was not part of it",
+                "Give a new job a key of its own.",
+            )
+        return self.gate.look(known)
+
+    def _place(self, tool: Tool, frame: Frame, values: Mapping[str, object]) -> tuple[ActionRequest, ActionId | None]:
+        scope, pass_ = frame.scope, frame.scope.pass_
+        encoded, occurrence = encode(tool, values, check=True), tool.occurrence(values)
+        key, seq, past, missing = pass_.place(
+            scope, tool.spec.name, tool.spec.target, arguments_bytes(encoded), occurrence
+        )
+        request = ActionRequest(
+            run=pass_.run_id,
+            pass_no=pass_.number,
+            process=self.runtime.process,
+            spec=tool.spec,
+            arguments=encoded,
+            call_key=key,
+            scope=scope.path,
+            seq=seq,
+            parent=frame.parent,
+            inside=frame.inside,
+            own_call_id=occurrence is not None,
+            unseen=missing,
+            rationale=self._rationale(),
+        )
+        return request, past.action if past is not None else None
+
+    def _go_on(
+        self, tool: Tool, scope: Scope, request: ActionRequest, standing: Standing, cause: BaseException | None
+    ) -> Generator[Any, Any, Standing]:
+        """One step for an action that is not over: claim it, probe it, wait, or pause the run."""
+        action = standing.action
+        if standing.frozen:
+            return (
+                yield from self._wait_or_park(
+                    scope,
+                    standing,
+                    f"everything of this {standing.frozen} is frozen"
+                    if standing.frozen != "all"
+                    else "everything is frozen",
+                    cause,
+                )
+            )
+        if action.state is ActionState.CLEARED or (action.state is ActionState.EXECUTING and action.traits.composite):
+            return cast("Standing", (yield self.gate.claim(request, action.id)))
+        if action.state is ActionState.HELD:
+            return (yield from self._wait_or_park(scope, standing, f"{action.tool} waits for a decision", cause))
+        if action.state is ActionState.EXECUTING:
+            yield Pause(POLL_S)
+            return self.gate.look(action.id)
+        # In doubt: rerun it if that is harmless, ask the tool's probe, else ask a person.
+        if may_rerun(action):
+            return cast("Standing", (yield self.gate.claim(request, action.id)))
+        if tool.probe is not None and action.interrupt is None:
+            found = self._ask_probe(tool, action)
+            if found is not None:
+                happened, outcome = found
+                return cast("Standing", (yield self.gate.probed(action.id, request.process, happened, outcome)))
+        parked = cast(
+            "Standing",
+            (yield self.gate.park(action.id, request.process, f"it is not known whether {action.tool} happened")),
+        )
+        return (yield from self._wait_or_park(scope, parked, f"it is not known whether {action.tool} happened", cause))
+
+    def _wait_or_park(
+        self, scope: Scope, standing: Standing, why: str, cause: BaseException | None
+    ) -> Generator[Any, Any, Standing]:
+        """Hold the caller for as long as `wait=` allows, then pause the run."""
+        pass_, card = scope.pass_, standing.interrupt
+        while (left := pass_.wait_left()) > 0:
+            yield Pause(min(left, POLL_S))
+            now = self.gate.look(standing.action.id)
+            if now.action != standing.action:
+                return now
+        pause = Interrupted(
+            why,
+            run=pass_.run_id,
+            interrupts=(card.id,) if card is not None else (),
+            digest=card.digest if card is not None else None,
+            url=self.runtime.url(card) if card is not None else "",
+        )
+        raise pass_.park(scope, pause) from cause
+
+    def _run(
+        self,
+        tool: Tool,
+        frame: Frame,
+        request: ActionRequest,
+        standing: Standing,
+        claim: Claim,
+        receiver: tuple[object, ...],
+    ) -> Generator[Any, Any, tuple[Standing, BaseException | None, object]]:
+        """Execute under a claim and settle it. Answers the new standing, what was raised, and the live value."""
+        action, pass_ = standing.action, frame.scope.pass_
+        try:
+            args, kwargs = self._arguments(tool, claim, action)
+        except SchemaError as error:
+            outcome = outcomes.failed(
+                OutcomeKind.FAILED, NoEffect(f"the stored arguments no longer fit {action.tool}: {error}")
+            )
+            return (
+                cast("Standing", (yield self.gate.settle(action.id, request.process, claim.fence, outcome))),
+                None,
+                None,
+            )
+        inner = Frame(
+            Scope(pass_, f"{frame.scope.path}/{action.tool}:{action.call_key[:12]}", frame.scope),
+            inside=frame.inside if tool.spec.composite else action.tool,
+            parent=action.id,
+            task=running_task(),
+        )
+        ended = cast("Ended", (yield Execute(tool, (*receiver, *args), kwargs, inner)))
+        error, paused = ended.error, inner.scope.closed
+        if tool.spec.composite and (paused or (error is not None and not isinstance(error, Exception))):
+            # It paused inside (whatever swallowed that), or was interrupted: it may be entered again.
+            yield self.gate.suspend(action.id, request.process, claim.fence)
+            raise error if error is not None and not isinstance(error, Exception) else paused or Interrupted("paused")
+        interrupting = error is not None and not isinstance(error, Exception)
+        if error is None or ended.returned:
+            outcome = outcomes.done(tool.result, ended.value, self.runtime.put_blobs)
+        else:
+            outcome = outcomes.failed(self._kind(tool, error), error)
+        try:
+            settled = cast("Standing", (yield self.gate.settle(action.id, request.process, claim.fence, outcome)))
+        except InterlockError as unsaid:
+            # The effect may have happened and cannot be recorded: nothing more runs here, the lease will tell.
+            pause = Interrupted(f"what {action.tool} did could not be recorded ({unsaid})", run=pass_.run_id)
+            raise pass_.park(frame.scope, pause) from (error or unsaid)
+        if interrupting and error is not None:
+            raise error  # Ctrl-C and cancellation go on as themselves once they are recorded
+        if error is not None and settled.action.state is ActionState.FAILED:
+            raise error
+        return settled, error, ended.value
+
+    def _kind(self, tool: Tool, error: BaseException) -> OutcomeKind:
+        """An exception is not "did not happen", unless the tool says so or has nothing to happen."""
+        harmless = tool.spec.reversibility is Reversibility.READ_ONLY or (
+            tool.spec.composite and isinstance(error, Exception)
+        )
+        if isinstance(error, (NoEffect, *tool.no_effect_on)) or (harmless and isinstance(error, Exception)):
+            return OutcomeKind.FAILED
+        return OutcomeKind.IN_DOUBT
+
+    def _arguments(self, tool: Tool, claim: Claim, action: Action) -> tuple[tuple[object, ...], dict[str, object]]:
+        """The arguments to execute: the stored ones, whatever the code passed this time."""
+        values = tool.parameters.decode(fill(claim.arguments, self.runtime.blob))
+        if action.revision > 1:
+            # A person's edit meets the tool's own validators here; what they would change was not approved.
+            checked = tool.parameters.validate(values)
+            if tool.parameters.encode(checked) != tool.parameters.encode(values):
+                raise SchemaError(
+                    "args", "the tool's own validation would change the edited arguments", "arguments_invalid"
+                )
+        hidden = {tool.spec.idempotency_key: claim.idempotency_key} if tool.spec.idempotency_key else None
+        return tool.parameters.call_args(values, hidden)
+
+    def _ask_probe(self, tool: Tool, action: Action) -> tuple[bool, Outcome | None] | None:
+        """Ask the tool's probe whether it happened; None where it cannot tell (or raises)."""
+        return ask(tool, self.runtime.arguments(action.id), f"{action.id}.{action.revision}", self.runtime)

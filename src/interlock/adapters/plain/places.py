@@ -1,0 +1,298 @@
+"""Where a call stands: the pass, its scopes, and which thread or task is in which.
+
+Plain Python gives a call no id, so it is found again by its place: the scope it is made in, the
+tool, the arguments and the how-manieth time. A scope is the run, a composite tool, a named block or
+a concurrent branch. Calls in one scope are expected in every pass again (that is what makes a
+divergence visible); branches are independent of each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from asyncio import events as asyncio_events
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from interlock.domain.action import PastCall, call_key
+from interlock.domain.errors import CallError, Diverged, Interrupted
+from interlock.domain.ids import ActionId, CallKey, InterruptId, RunId
+from interlock.domain.run import PassGrant
+
+
+class Scope:
+    """A stretch of code in which calls come in order. `path` is its name, unique in the run."""
+
+    __slots__ = ("_counts", "_names", "closed", "expected", "parent", "pass_", "path")
+
+    def __init__(self, pass_: Pass, path: str, parent: Scope | None) -> None:
+        self.pass_ = pass_
+        self.path = path
+        self.parent = parent
+        self.closed: Interrupted | None = None
+        self.expected = {past.call_key: past for past in pass_.history.get(path, ()) if not past.gone}
+        self._counts: dict[object, int] = {}
+        self._names: dict[str, int] = {}
+
+    def count(self, call: object) -> int:
+        """How often this very call was made here before, in this pass."""
+        seen = self._counts.get(call, 0)
+        self._counts[call] = seen + 1
+        return seen
+
+    def child(self, name: str) -> Scope:
+        """The scope `name` inside this one; a name used again gets a number behind it."""
+        with self.pass_.lock:
+            used = self._names.get(name, 0)
+            self._names[name] = used + 1
+            path = f"{self.path}/{name}" + (f"#{used + 1}" if used else "")
+            return Scope(self.pass_, path, self)
+
+    def close(self, pause: Interrupted) -> None:
+        """After a park nothing more runs here nor in what contains it."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.closed is None:
+                scope.closed = pause
+            scope = scope.parent
+
+    def check_open(self) -> None:
+        """Raise what closed this scope, or what ended the pass."""
+        pass_ = self.pass_
+        if pass_.diverged is not None:
+            raise pass_.diverged
+        if self.closed is not None:
+            raise Interrupted(
+                str(self.closed), run=pass_.run_id, interrupts=self.closed.interrupts, url=self.closed.url
+            )
+        if pass_.ended:
+            raise CallError(
+                "pass_over",
+                "this run's pass has ended; the call came from something it left behind",
+                "Wait for your threads and tasks before the run ends.",
+            )
+
+
+class Pass:
+    """One entry into a run: what earlier passes did, what this one has done, what it waits for."""
+
+    def __init__(self, grant: PassGrant, wait_until: Callable[[], float]) -> None:
+        self.grant = grant
+        self.run_id: RunId = grant.run.id
+        self.number = grant.run.pass_no
+        self.wait_left = wait_until
+        self.lock = threading.RLock()
+        self.history: dict[str, list[PastCall]] = {}
+        for past in grant.calls:
+            self.history.setdefault(past.scope, []).append(past)
+        self.known: dict[str, PastCall] = {past.call_key: past for past in grant.calls}
+        self.seq = self.last_recorded = max((past.seq for past in grant.calls), default=0)
+        self.seen: set[str] = set()
+        self.waits_for: list[InterruptId] = []
+        self.parked = False
+        self.diverged: Diverged | None = None
+        self.ended = False
+        self.running = 0
+        self.idle = threading.Condition(self.lock)
+        self.frames: WeakKeyDictionary[Any, Frame] = WeakKeyDictionary()
+        self.loops: WeakKeyDictionary[Any, tuple[Scope, int]] = WeakKeyDictionary()
+        self.root = Scope(self, "", None)
+
+    def park(self, scope: Scope, pause: Interrupted) -> Interrupted:
+        """Note that the run waits, and close the scope."""
+        with self.lock:
+            self.parked = True
+            self.waits_for.extend(pause.interrupts)
+            scope.close(pause)
+        return pause
+
+    def place(
+        self, scope: Scope, tool: str, target: str, arguments: bytes, occurrence_key: str | None
+    ) -> tuple[CallKey, int, PastCall | None, str]:
+        """Find the call's key, its order, its record in earlier passes, and the call that should have come first."""
+        with self.lock:
+            occurrence = scope.count((tool, arguments, occurrence_key))
+            attempt = 1
+            while True:
+                key = call_key(
+                    self.grant.run_key, scope.path, tool, target, arguments, occurrence, occurrence_key, attempt
+                )
+                past = self.known.get(key)
+                self.seen.add(key)
+                scope.expected.pop(key, None)
+                if past is None or not past.retried:
+                    break
+                attempt += 1
+            missing = "" if past is not None else next((each.tool for each in scope.expected.values()), "")
+            return key, past.seq if past is not None else self.next_seq(), past, missing
+
+    def next_seq(self) -> int:
+        """The order of the next new call in this run."""
+        with self.lock:
+            self.seq += 1
+            return self.seq
+
+    @contextmanager
+    def executing(self) -> Generator[None]:
+        """Count a tool that runs, so that the end of the pass can wait for it."""
+        with self.lock:
+            self.running += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.running -= 1
+                self.idle.notify_all()
+
+    def drain(self) -> None:
+        """Wait for tools that other threads are still executing, then let nothing more begin."""
+        with self.lock:
+            while self.running:
+                self.idle.wait(0.05)
+            self.ended = True
+
+
+class Frame:
+    """What is current: the scope, and the tool whose body is being executed, if one is.
+
+    `inside` names an executing tool that cannot pause (a guarded call in it that would be held is
+    refused), `parent` the action it executes. `task` is the asyncio task the frame belongs to.
+    `scope` may be given as a function that makes it when it is first needed.
+    """
+
+    __slots__ = ("_scope", "inside", "parent", "task")
+
+    def __init__(
+        self, scope: Scope | Callable[[], Scope], inside: str = "", parent: ActionId | None = None, task: object = None
+    ) -> None:
+        self._scope = scope
+        self.inside = inside
+        self.parent = parent
+        self.task = task
+
+    @property
+    def scope(self) -> Scope:
+        """The scope that calls here belong to."""
+        if not isinstance(self._scope, Scope):
+            self._scope = self._scope()
+        return self._scope
+
+    @property
+    def closed(self) -> Interrupted | None:
+        """The pause that closed the scope, if there is one, without making the scope for it."""
+        return self._scope.closed if isinstance(self._scope, Scope) else None
+
+    def branch(self, name: str, task: object) -> Frame:
+        """The frame of a concurrent branch that was started here."""
+        return Frame(self.scope.child(name), self.inside, self.parent, task)
+
+
+_current: ContextVar[Frame | None] = ContextVar("interlock_frame", default=None)
+
+
+def current() -> Frame | None:
+    """The frame that this code is in, or None outside any run."""
+    frame = _current.get()
+    if frame is None:
+        return None
+    loop = asyncio_events._get_running_loop()  # current_task() raises without one, slowly
+    if loop is None:
+        return frame
+    task = asyncio.current_task(loop)
+    if task is None or task is frame.task:
+        return frame
+    return _branch_of(frame, loop, task)
+
+
+def _branch_of(frame: Frame, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> Frame:
+    """The frame of a task that inherited ours in a loop whose tasks we did not see being made.
+
+    Tasks are numbered in the order of their making; the number relative to the loop's first task is
+    the same in every pass as long as the program makes its tasks in the same order.
+    """
+    pass_ = frame.scope.pass_
+    with pass_.lock:
+        known = pass_.frames.get(task)
+        if known is None:
+            if loop not in pass_.loops:
+                first = min(_ordinal(each) for each in asyncio.all_tasks(loop))
+                pass_.loops[loop] = (frame.scope.child("loop"), first)
+            within, first = pass_.loops[loop]
+            ordinal = _ordinal(task)
+            scope = within.child(str(ordinal - first) if ordinal else task.get_name())
+            known = pass_.frames[task] = Frame(scope, frame.inside, frame.parent, task)
+        _current.set(known)
+        return known
+
+
+def _ordinal(task: asyncio.Task[Any]) -> int:
+    prefix, _, number = task.get_name().partition("-")
+    return int(number) if prefix == "Task" and number.isdigit() else 0
+
+
+@contextmanager
+def entered(frame: Frame) -> Generator[Frame]:
+    """Make `frame` current for the block."""
+    token = _current.set(frame)
+    try:
+        yield frame
+    finally:
+        _current.reset(token)
+
+
+def push(frame: Frame) -> Any:
+    """Make `frame` current until `pop`; the quick form of `entered`."""
+    return _current.set(frame)
+
+
+def pop(token: Any) -> None:
+    """Make current again what was before `push`."""
+    _current.reset(token)
+
+
+def running_task() -> object:
+    """The asyncio task that runs here, or None."""
+    loop = asyncio_events._get_running_loop()
+    return asyncio.current_task(loop) if loop is not None else None
+
+
+_watched: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Any]] = WeakKeyDictionary()
+"""Loops whose tasks we see being made, each with the task factory that was there before, once for each run."""
+
+
+def watch_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+    """Name the branches of tasks by the order in which their parent makes them; returns the way back.
+
+    Put on a loop by an asynchronous run. Tasks made outside any run are left alone.
+    """
+    runs = _watched.setdefault(loop, [])
+    previous = runs[0] if runs else loop.get_task_factory()
+    runs.append(previous)
+
+    def factory(loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> Any:
+        frame = current()
+        if frame is None:
+            return _make(previous, loop, coro, options)
+        context = options.get("context")
+        context = copy_context() if context is None else context
+        branch = frame.branch("t", None)
+        context.run(_current.set, branch)
+        branch.task = task = _make(previous, loop, coro, {**options, "context": context})
+        return task
+
+    if len(runs) == 1:
+        loop.set_task_factory(factory)
+
+    def unwatch() -> None:
+        runs.pop()
+        if not runs:
+            loop.set_task_factory(previous)
+
+    return unwatch
+
+
+def _make(previous: Any, loop: asyncio.AbstractEventLoop, coro: Any, options: dict[str, Any]) -> Any:
+    return previous(loop, coro, **options) if previous is not None else asyncio.Task(coro, loop=loop, **options)

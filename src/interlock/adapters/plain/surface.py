@@ -1,0 +1,306 @@
+"""What users write: tool, guard, declare, workflow, run, step, scope, rationale."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import ContextVar
+from datetime import timedelta
+from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
+
+from interlock.adapters.plain.intercept import Interceptor
+from interlock.adapters.plain.resume import Driver, RunContext, Workflow, named_scope, return_of
+from interlock.adapters.plain.tool import (
+    SCHEMA_KEYS,
+    Duration,
+    Hints,
+    Keywords,
+    ReversibilityName,
+    Tool,
+    check_keywords,
+    duration,
+    make_tool,
+)
+from interlock.domain.action import Rationale, Versions
+from interlock.domain.errors import SettingsError
+from interlock.domain.ids import RunId
+from interlock.domain.run import Run
+from interlock.domain.tool import ToolSpec
+from interlock.ports.gate import Gate
+from interlock.ports.runtime import Runtime
+from interlock.schema import Parameters, SchemaError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+_rationale: ContextVar[Rationale] = ContextVar("interlock_rationale", default=Rationale())
+"""What the agent says about the calls it makes now."""
+
+
+class PlainAdapter:
+    """The plain-Python face over a gate and a runtime.
+
+    `check` looks at a declaration as a whole and raises `SettingsError`; `wait` is the default of
+    `wait=`, in seconds.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        runtime: Runtime,
+        *,
+        agent: str,
+        versions: Versions,
+        owner: str,
+        check: Callable[[ToolSpec], None],
+        wait: Duration = 0,
+    ) -> None:
+        self._interceptor = Interceptor(gate, runtime, _rationale.get)
+        self._driver = Driver(runtime, agent, versions, owner)
+        self._check = check
+        self._wait = wait
+        self._agent = agent
+        self._steps: weakref.WeakKeyDictionary[Any, Tool] = weakref.WeakKeyDictionary()
+        self.declared: dict[str, Keywords] = {}
+        self.tools: dict[str, Tool] = {}
+        self.workflows: dict[str, Workflow] = {}
+
+    # -- tools ----------------------------------------------------------------------------------
+
+    def tool(self, reversibility: ReversibilityName | None = None, **keywords: Unpack[Hints]) -> Callable[[F], F]:
+        """Guard a function or method: `@il.tool("irreversible")`. Its calls then go through the gate.
+
+        The result has the same signature; the way round it (`__wrapped__`) is taken away.
+        """
+        if callable(reversibility):
+            raise SettingsError(
+                "missing_reversibility",
+                "@il.tool needs to know how far the tool can be taken back",
+                'Write @il.tool("irreversible"), for example.',
+            )
+        given = {**keywords, **({"reversibility": reversibility} if reversibility is not None else {})}
+        return lambda fn: cast("F", self._guarded(fn, given))
+
+    @overload
+    def guard(self, tools: F, **keywords: Unpack[Keywords]) -> F: ...
+    @overload
+    def guard(self, tools: Mapping[str, F], **keywords: Unpack[Keywords]) -> dict[str, F]: ...
+    @overload
+    def guard(self, tools: Iterable[F], **keywords: Unpack[Keywords]) -> list[F]: ...
+    def guard(self, tools: Any, **keywords: Unpack[Keywords]) -> Any:
+        """Guard one callable, or each of a list or dict of them; declarations by name apply.
+
+        What nobody declared is treated as irreversible, and its card says so.
+        """
+        if isinstance(tools, Mapping):
+            named = cast("Mapping[str, Callable[..., Any]]", tools)
+            return {name: self._guarded(fn, {"name": name, **keywords}) for name, fn in named.items()}
+        if callable(tools):
+            return self._guarded(tools, keywords)
+        if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes)):
+            return [self._guarded(fn, keywords) for fn in cast("Iterable[Callable[..., Any]]", tools)]
+        raise SettingsError(
+            "not_callable",
+            f"il.guard cannot guard {type(tools).__name__}",
+            "Give it callables, or a list or dict of them.",
+        )
+
+    def declare(self, declarations: Iterable[Mapping[str, Any]]) -> None:
+        """Take the plain annotations that teams keep beside their tool schemas, a dict a tool.
+
+        They apply to tools guarded later under the same name. Keys of a tool schema (`parameters`,
+        `input_schema`, …) may be there and decide nothing.
+        """
+        if isinstance(declarations, (Mapping, str)):
+            raise SettingsError(
+                "bad_declaration",
+                "il.declare takes a list of dicts",
+                'For example il.declare([{"name": "send_email", "reversibility": "irreversible"}]).',
+            )
+        for each in declarations:
+            name = each.get("name")
+            if not isinstance(name, str) or not name:
+                raise SettingsError(
+                    "bad_declaration", f"a declaration has no name: {dict(each)!r}"[:200], "Name the tool."
+                )
+            if name in self.tools:
+                raise SettingsError(
+                    "declared_late", f"{name} is guarded already", "Declare tools before you guard them."
+                )
+            self.declared[name] = check_keywords(name, each, SCHEMA_KEYS)
+
+    def _guarded(self, fn: Callable[..., Any], keywords: Mapping[str, Any]) -> Callable[..., Any]:
+        if getattr(fn, "__interlock__", None) is not None:
+            return fn
+        if not callable(fn):
+            raise SettingsError(
+                "not_callable", f"{fn!r} is not callable"[:200], "Guard functions, methods or callable objects."
+            )
+        name = str(keywords.get("name") or getattr(getattr(fn, "func", fn), "__name__", type(fn).__name__))
+        declared = self.declared.get(name, {})
+        clash = sorted(
+            key for key in declared.keys() & keywords.keys() if key != "name" and declared[key] != keywords[key]
+        )
+        if clash:
+            raise SettingsError(
+                "declared_twice",
+                f"{name}: {clash[0]} is declared as {declared[clash[0]]!r} and as {keywords[clash[0]]!r}",
+                "Say it once.",
+            )
+        tool = make_tool(fn, check_keywords(name, {**declared, **keywords, "name": name}))
+        self._check(tool.spec)
+        self.tools[tool.spec.name] = tool
+        return _wrapper(self._interceptor, tool)
+
+    # -- runs -----------------------------------------------------------------------------------
+
+    @overload
+    def workflow(self, fn: Callable[..., Any]) -> Workflow: ...
+    @overload
+    def workflow(self, *, name: str = ..., agent: str = ...) -> Callable[[Callable[..., Any]], Workflow]: ...
+    def workflow(self, fn: Callable[..., Any] | None = None, *, name: str = "", agent: str = "") -> Any:
+        """Make a function a workflow: any worker that has it can resume its runs."""
+        if fn is None:
+
+            def named(fn: Callable[..., Any]) -> Workflow:
+                return self._workflow(fn, name, agent)
+
+            return named
+        return self._workflow(fn, name, agent)
+
+    def _workflow(self, fn: Callable[..., Any], name: str, agent: str) -> Workflow:
+        named = name or fn.__name__
+        if named in self.workflows:
+            raise SettingsError(
+                "workflow_twice", f"there is a workflow {named} already", "Give one of them another name=."
+            )
+        try:
+            parameters = Parameters.of(fn)
+        except SchemaError as error:
+            raise SettingsError(
+                "not_storable",
+                f"workflow {named}: {error.path}: {error.reason}",
+                "Annotate it with a type that can be stored.",
+            ) from error
+        made = Workflow(
+            self._driver,
+            fn,
+            named,
+            agent or self._agent,
+            parameters,
+            return_of(fn),
+            inspect.iscoroutinefunction(fn),
+            self._wait_s,
+        )
+        self.workflows[named] = made
+        return made
+
+    def run(self, key: str, *, wait: Duration | None = None, agent: str = "") -> RunContext:
+        """`with il.run("order-42"):` (or `async with`): the block is one pass of the run of that key."""
+        return RunContext(self._driver, RunId(key), self._wait_s(wait), agent)
+
+    def _wait_s(self, wait: Duration | None) -> float:
+        given = duration("run", "wait", {"wait": self._wait if wait is None else wait})
+        return (given or timedelta()).total_seconds()
+
+    def step(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `fn` and journal its result: later passes get it from the record instead of calling again.
+
+        For what is not deterministic and changes nothing: a model call, the time, a random number.
+        Await it where `fn` is asynchronous. The result must be storable.
+        """
+        tool = self._step_tool(fn)
+        if tool.is_async:
+            return cast("T", self._interceptor.call_async(tool, (), args, kwargs))
+        return cast("T", self._interceptor.call(tool, (), args, kwargs))
+
+    def _step_tool(self, fn: Callable[..., Any]) -> Tool:
+        try:
+            return self._steps[fn]
+        except (KeyError, TypeError):
+            tool = make_step(fn)
+            with suppress(TypeError):  # not every callable can be remembered
+                self._steps[fn] = tool
+            return tool
+
+    def scope(self, name: str) -> AbstractContextManager[None]:
+        """Name a block of the run; for concurrent branches whose order is not certain."""
+        return named_scope(name)
+
+    @contextmanager
+    def rationale(
+        self,
+        reasoning: str = "",
+        *,
+        confidence: float | None = None,
+        uncertainty: Sequence[str] = (),
+        considered: Sequence[str] = (),
+        expected: str = "",
+    ) -> Generator[None]:
+        """Say why: what the agent gives as its reason for the calls in this block. Shown as the agent's words."""
+        token = _rationale.set(Rationale(reasoning, confidence, tuple(uncertainty), tuple(considered), expected))
+        try:
+            yield
+        finally:
+            _rationale.reset(token)
+
+    # -- engines --------------------------------------------------------------------------------
+
+    def resume(self, run: Run) -> Run:
+        """Go on with a run of a workflow known here; raises `SettingsError` for any other."""
+        workflow = self.workflows.get(run.workflow)
+        if workflow is None:
+            raise SettingsError(
+                "unknown_workflow",
+                f"no workflow {run.workflow} is known here",
+                "Start the worker with the module that defines it.",
+            )
+        return workflow.resume(run)
+
+
+def make_step(fn: Callable[..., Any]) -> Tool:
+    """A journalled step as a tool: read-only, matched by its arguments as far as they can be stored."""
+    name = f"step:{getattr(fn, '__qualname__', type(fn).__name__)}".replace("<locals>.", "")
+    return make_tool(fn, {"name": name, "reversibility": "read_only"})
+
+
+def _wrapper(interceptor: Interceptor, tool: Tool) -> Callable[..., Any]:
+    """The function that stands in for the tool: same name and signature, no way round."""
+    if tool.parameters.takes_self:
+        if tool.is_async:
+
+            async def method_async(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+                return await interceptor.call_async(tool, (self,), args, kwargs)
+
+            wrapper: Callable[..., Any] = method_async
+        else:
+
+            def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+                return interceptor.call(tool, (self,), args, kwargs)
+
+            wrapper = method
+    elif tool.is_async:
+
+        async def function_async(*args: Any, **kwargs: Any) -> Any:
+            return await interceptor.call_async(tool, (), args, kwargs)
+
+        wrapper = function_async
+    else:
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            return interceptor.call(tool, (), args, kwargs)
+
+        wrapper = function
+    functools.update_wrapper(wrapper, tool.fn)
+    vars(wrapper).pop("__wrapped__", None)
+    shown = tool.parameters.visible_signature
+    if tool.parameters.takes_self:
+        first = next(iter(tool.parameters.signature.parameters.values()))
+        shown = shown.replace(parameters=[first, *shown.parameters.values()])
+    wrapper.__signature__ = shown
+    vars(wrapper)["__interlock__"] = tool.spec
+    return wrapper

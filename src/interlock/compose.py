@@ -1,0 +1,173 @@
+"""The only place that names concrete stores, identities and adapters: `Interlock` and `Desk` are assembled here."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from interlock import settings as settings_
+from interlock.adapters.plain import PlainAdapter
+from interlock.adapters.plain.places import current
+from interlock.adapters.plain.rollback import roll_back
+from interlock.adapters.plain.tool import Duration
+from interlock.domain.action import Versions
+from interlock.domain.errors import DecisionError, SettingsError
+from interlock.domain.ids import ActionId
+from interlock.domain.run import Work
+from interlock.domain.tool import ToolSpec
+from interlock.identities.local import LocalIdentity, session_secret, user_name
+from interlock.kernel import Kernel
+from interlock.kernel.desk import ReviewDesk
+from interlock.policy import PolicySet, Profile, check
+from interlock.ports.store import Store
+from interlock.worker import Worker
+
+SECRET_NAME = "reviewer-secret"
+"""The file beside an SQLite store that holds the local session secret."""
+
+
+class Interlock(PlainAdapter):
+    """The agent's side: guard tools, run workflows. It holds no credential to decide with.
+
+    `url` names the store (see `interlock.settings`), `profile` the policy, `agent` the agent whose
+    tools these are; `versions` of agent, model and prompt are recorded with every action. `wait`
+    holds a paused caller for so long, for a person at the terminal. `store` takes a store that is open
+    already (tests do that).
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        agent: str = "agent",
+        profile: str | None = None,
+        wait: Duration = 0,
+        versions: Versions | None = None,
+        owner: str = "",
+        store: Store | None = None,
+        lease: Duration | None = None,
+    ) -> None:
+        settings = settings_.load(url, profile)
+        self.settings = settings
+        lease_s = settings.lease_s if lease is None else _seconds(lease)
+        self.kernel = Kernel(store or open_store(settings), policy_of(settings), lease_s=lease_s)
+        recorded = versions or Versions()
+        if settings.environment and not recorded.environment:
+            recorded = Versions(recorded.agent, recorded.model, recorded.prompt, settings.environment)
+        super().__init__(
+            self.kernel,
+            self.kernel,
+            agent=agent,
+            versions=recorded,
+            owner=owner or f"user:{user_name()}",
+            check=self._check,
+            wait=wait,
+        )
+
+    def _check(self, spec: ToolSpec) -> None:
+        check(spec)
+
+    def worker(self, **hooks: Any) -> Worker:
+        """A worker loop for the workflows and tools known here; run it in a thread or process of its own."""
+        return Worker(
+            self.kernel,
+            resume=self.resume,
+            rollback=self._roll_back,
+            knows=lambda name: name in self.workflows,
+            **hooks,
+        )
+
+    def _roll_back(self, work: Work) -> None:
+        roll_back(self.kernel, self.tools, ActionId(work.subject), work.error)
+
+    def close(self) -> None:
+        """Commit what waits, stop the heartbeat, close the store."""
+        self.kernel.close()
+
+    def __enter__(self) -> Interlock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Desk(ReviewDesk):
+    """The reviewer's side: another object than the agent's, opened with a credential.
+
+    Without `credential` the local session secret beside the store is read: whoever may read that file
+    is the reviewer. Code inside a run cannot open a desk or use one.
+    """
+
+    def __init__(self, url: str | None = None, credential: str | None = None, *, channel: str = "api") -> None:
+        _not_in_a_run()
+        settings = settings_.load(url)
+        path = settings.path
+        if path is None:
+            raise SettingsError(
+                "store_unknown", "a store in memory has no desk outside its process", "Use interlock.testing there."
+            )
+        identity = LocalIdentity(session_secret(path.parent / SECRET_NAME))
+        principal = identity.authenticate(credential or session_secret(path.parent / SECRET_NAME))
+        self.settings = settings
+        self._own = Kernel(open_store(settings), policy_of(settings), lease_s=settings.lease_s)
+        super().__init__(self._own, principal, channel)
+
+    def _decide(self, *args: Any, **kwargs: Any) -> Any:
+        _not_in_a_run()
+        return super()._decide(*args, **kwargs)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._own.close()
+
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_store(settings: settings_.Settings) -> Store:
+    """The store that the settings name, opened, its tables brought up to date."""
+    path = settings.path
+    if path is None:
+        from interlock.stores.memory import MemoryStore
+
+        return MemoryStore()
+    from interlock.stores.sqlite import SqliteStore
+
+    return SqliteStore(path)
+
+
+def policy_of(settings: settings_.Settings) -> PolicySet:
+    """The policy that the settings name; raises `SettingsError` for an unknown profile."""
+    try:
+        profile = Profile(settings.profile)
+    except ValueError:
+        raise SettingsError(
+            "bad_profile", f"there is no profile {settings.profile!r}", f"Use one of {', '.join(Profile)}."
+        ) from None
+    return PolicySet(profile=profile, expensive_from=settings.expensive_from)
+
+
+def _seconds(lease: Duration) -> float:
+    from interlock.adapters.plain.tool import duration
+
+    return (duration("Interlock", "lease", {"lease": lease}) or timedelta(seconds=30)).total_seconds()
+
+
+def _not_in_a_run() -> None:
+    if current() is not None:
+        raise DecisionError(
+            "not_allowed", "code inside a run may not decide", "An agent can never decide; open the desk elsewhere."
+        )
+
+
+def secret_path(url: str | None = None) -> Path | None:
+    """Where the local session secret of a store lies."""
+    path = settings_.load(url).path
+    return path.parent / SECRET_NAME if path is not None else None
+
+
+__all__ = ["Desk", "Interlock", "open_store", "policy_of", "secret_path"]

@@ -1,0 +1,1 @@
+"""What things are: frozen dataclasses and one state machine. No clock, no I/O, no async."""

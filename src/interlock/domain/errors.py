@@ -1,0 +1,161 @@
+"""The errors a user can meet, each with a stable code and a mend.
+
+BaseException
+├── Interrupted                 the run pauses here; not an error, and `except Exception` does not eat it
+└── Exception
+├── NoEffect                raised BY a tool: "nothing happened, you may call me a failure"
+└── InterlockError          code, one line, mend
+├── Refused             this action was not run, and why (kind, words)
+├── ActionFailed        the recorded failure, where its own class cannot be made again
+├── ResultNotStored     it ran, but its result could not be kept
+├── RolledBack          it ran and was undone
+├── Diverged            the code took another way than the record says
+├── CallError           this call cannot be proposed (arguments, no run, a closed pass)
+├── RunError            this run cannot be entered, retried or cancelled now
+├── DecisionError       this decision does not count
+├── StoreError          the store cannot be used
+└── SettingsError       what was configured does not fit
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from interlock.domain.ids import ActionId, Digest, InterruptId, RunId
+
+
+class InterlockError(Exception):
+    """Any error of Interlock: `code` is stable, `str()` is one line, `mend` says what to do."""
+
+    def __init__(self, code: str, message: str, mend: str = "") -> None:
+        super().__init__(code, message, mend)
+        self.code = code
+        self.message = message
+        self.mend = mend
+
+    def __str__(self) -> str:
+        return f"{self.message} [{self.code}]" + (f" {self.mend}" if self.mend else "")
+
+
+class Refused(InterlockError):
+    """This action was not run. `kind` says how it ended, `words` is what the reviewer wrote.
+
+    Kinds: `rejected`, `redirected`, `expired`, `denied`, `withdrawn`, `superseded`, `repeated`
+    (the same effect was turned down before in this run), `nested_pause`, `tool_changed`.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        words: str = "",
+        by: str | None = None,
+        tool: str = "",
+        action: ActionId | None = None,
+        mend: str = "",
+    ) -> None:
+        super().__init__(kind, message, mend)
+        self.kind = kind
+        self.words = words
+        self.by = by
+        self.tool = tool
+        self.action = action
+
+
+class ActionFailed(InterlockError):
+    """The action failed earlier and its own exception class is not at hand; `error` names it."""
+
+    def __init__(self, message: str, *, error: str = "", action: ActionId | None = None) -> None:
+        super().__init__("action_failed", message)
+        self.error = error
+        self.action = action
+
+
+class ResultNotStored(InterlockError):
+    """The action ran, but its result could not be stored; the effect is not repeated."""
+
+    def __init__(self, tool: str, shown: str, action: ActionId | None = None) -> None:
+        super().__init__(
+            "result_not_stored",
+            f"{tool} ran earlier, but its result ({shown}) could not be stored",
+            "Return a type that can be stored, or declare one with result=.",
+        )
+        self.action = action
+
+
+class RolledBack(InterlockError):
+    """The action ran and was rolled back; its old success no longer holds."""
+
+    def __init__(self, tool: str, action: ActionId | None = None) -> None:
+        super().__init__("rolled_back", f"{tool} ran and was rolled back")
+        self.action = action
+
+
+class Diverged(InterlockError):
+    """The code did not make a call again that the record of this run holds."""
+
+    def __init__(self, message: str, *, run: RunId | None = None, expected: str = "", got: str = "") -> None:
+        super().__init__(
+            "diverged",
+            message,
+            "Put what is not deterministic into il.step(...); "
+            "after a deliberate change: interlock retry RUN --accept-divergence.",
+        )
+        self.run = run
+        self.expected = expected
+        self.got = got
+
+
+class CallError(InterlockError):
+    """This call cannot be proposed. Nothing was recorded as run, nothing ran."""
+
+
+class RunError(InterlockError):
+    """This run cannot be entered, retried or cancelled as it stands."""
+
+
+class DecisionError(InterlockError):
+    """This decision does not count; nothing changed by it. `by` and `at` tell who was first."""
+
+    def __init__(
+        self, code: str, message: str, mend: str = "", *, by: str | None = None, at: datetime | None = None
+    ) -> None:
+        super().__init__(code, message, mend)
+        self.by = by
+        self.at = at
+
+
+class StoreError(InterlockError):
+    """The store cannot be opened, read or written. What was not acknowledged did not happen."""
+
+
+class SettingsError(InterlockError):
+    """A setting, a declaration or an argument of the constructor does not fit."""
+
+
+class NoEffect(Exception):
+    """Raise this in a tool to say: it failed, and nothing happened outside."""
+
+
+class Interrupted(BaseException):
+    """The run pauses here until people have decided. Let it pass.
+
+    `run` names the run, `interrupts` the open cards it waits for (may be empty while frozen),
+    `digest` and `url` belong to the first of them.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        run: RunId | None = None,
+        interrupts: tuple[InterruptId, ...] = (),
+        digest: Digest | None = None,
+        url: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.run = run
+        self.interrupts = interrupts
+        self.digest = digest
+        self.url = url

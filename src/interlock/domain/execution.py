@@ -1,0 +1,225 @@
+"""From the claim on: executing, its outcomes, doubt and its settling, rollback. Part of the state machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from interlock.canonical import Json, canonical_bytes, digest_bytes
+from interlock.domain import commands as c
+from interlock.domain.action import Action, ActionState, RefusalKind
+from interlock.domain.decision import Verdict
+from interlock.domain.errors import DecisionError
+from interlock.domain.events import EventType
+from interlock.domain.ids import Digest, InterruptId
+from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
+from interlock.domain.moves import Fact, Moved, clock, close, expire, hold, refuse
+from interlock.domain.tool import InterruptPolicy
+
+MAX_TRIES = 3
+"""How often one revision is executed without a person: the first time and two repetitions."""
+
+
+def may_rerun(action: Action) -> bool:
+    """Whether an action in doubt may be executed again without asking anybody."""
+    return action.traits.reruns and action.tries < MAX_TRIES
+
+
+def reconcile_document(action: Action, card: InterruptId) -> tuple[bytes, Digest]:
+    """The document of a reconcile card and its digest: which claim of which revision is in doubt."""
+    document = canonical_bytes(
+        {
+            "v": 1,
+            "kind": "reconcile",
+            "interrupt": card,
+            "action": action.id,
+            "run": action.run,
+            "tool": action.tool,
+            "revision": action.revision,
+            "digest": action.digest,
+            "fence": action.fence,
+        }
+    )
+    return document, Digest(digest_bytes("interlock-reconcile/v1", document))
+
+
+def take(action: Action, card: Interrupt | None, command: c.Take, now: datetime) -> Moved:
+    """An executor asks for the claim."""
+    if action.state is ActionState.EXECUTING and action.traits.composite:
+        # A composite holds no lease: whoever drives the run may enter it again under the same approval.
+        return Moved(replace(action, process=command.process), claimed=True)
+    rerun = action.state is ActionState.IN_DOUBT and may_rerun(action)
+    if action.state is not ActionState.CLEARED and not rerun:
+        return expire(action, card, c.Expire(), now)
+    again = None if rerun else _why_not_now(action, card, command, now)
+    if again is not None:
+        return again
+    taken = replace(
+        action,
+        state=ActionState.EXECUTING,
+        fence=action.fence + 1,
+        tries=action.tries + 1,
+        process=command.process,
+        claimed_at=now,
+    )
+    body: dict[str, Json] = {"fence": taken.fence, "digest": taken.digest}
+    if taken.tries > 1:
+        body["tries"] = taken.tries
+        body["rerun"] = "same idempotency key" if action.traits.idempotent else action.traits.reversibility
+    return Moved(taken, (), (Fact(EventType.ACTION_CLAIMED, body),), claimed=True)
+
+
+def _why_not_now(action: Action, card: Interrupt | None, command: c.Take, now: datetime) -> Moved | None:
+    """The cleared action held or refused once more, or None where nothing stands against the claim."""
+    previous = card.id if card else None
+    if (
+        action.cleared_by is not None
+        and action.cleared_at is not None
+        and now - action.cleared_at > action.ruling.approval_valid_for
+    ):
+        why = f"approved at {clock(action.cleared_at)}, did not run within {action.ruling.approval_valid_for!s}"
+        return hold(action, command.new_interrupt, why, now, EventType.ACTION_HELD_AGAIN, previous=previous)
+    if command.tool_rev != action.traits.tool_rev:
+        if not command.arguments_fit or command.reach != action.traits.reach:
+            words = (
+                f"{action.tool} changed while the action waited, and the approved arguments or its reach no longer fit"
+            )
+            return refuse(action, RefusalKind.TOOL_CHANGED, words, now, EventType.ACTION_REFUSED)
+        if action.traits.reversibility == "irreversible" and action.cleared_by is not None:
+            changed = replace(action, traits=replace(action.traits, tool_rev=command.tool_rev))
+            why = f"proposed under another version of {action.tool}; look again"
+            return hold(changed, command.new_interrupt, why, now, EventType.ACTION_HELD_AGAIN, previous=previous)
+    if command.ruling_now.policy.rank > action.ruling.policy.rank:
+        tightened = replace(action, ruling=command.ruling_now)
+        why = "the policy became stricter: " + "; ".join(reason.words for reason in command.ruling_now.reasons)
+        if command.ruling_now.policy is InterruptPolicy.DENY:
+            return refuse(tightened, RefusalKind.DENIED, why, now, EventType.ACTION_REFUSED, by="policy")
+        if command.ruling_now.policy.holds and action.cleared_by is None:
+            return hold(tightened, command.new_interrupt, why, now, EventType.ACTION_HELD_AGAIN, previous=previous)
+    return None
+
+
+def settle(action: Action, card: Interrupt | None, command: c.Settle, now: datetime) -> Moved:
+    """An executor reports an outcome, in time or late."""
+    outcome, ours = command.outcome, command.fence == action.fence
+    body: dict[str, Json] = {"fence": command.fence, "outcome": outcome.kind.value, "stored": outcome.stored}
+    if ours and action.state is ActionState.EXECUTING:
+        if outcome.kind is c.OutcomeKind.IN_DOUBT:
+            return _doubt(replace(action, failure=outcome.failure), command.new_interrupt, "it raised an error", now)
+        event = EventType.ACTION_DONE if outcome.kind is c.OutcomeKind.DONE else EventType.ACTION_FAILED
+        return Moved(_with_outcome(action, outcome, now), (), (Fact(event, body),))
+    if outcome.kind is c.OutcomeKind.IN_DOUBT:
+        return Moved(action)
+    if ours and action.state is ActionState.IN_DOUBT:
+        closed = (close(card, Ending.SETTLED, now),) if card is not None and card.open else ()
+        fact = Fact(EventType.LATE_OUTCOME_RECORDED, body, interrupt=closed[0].id if closed else None)
+        return Moved(_with_outcome(action, outcome, now), closed, (fact,))
+    if ours and action.result == outcome.result and action.failure == outcome.failure and not action.answered_by:
+        return Moved(action)
+    return Moved(action, (), (Fact(EventType.OUTCOME_CONFLICTED, {**body, "state": action.state.value}),))
+
+
+def _with_outcome(action: Action, outcome: c.Outcome, now: datetime) -> Action:
+    state = ActionState.DONE if outcome.kind is c.OutcomeKind.DONE else ActionState.FAILED
+    return replace(
+        action,
+        state=state,
+        result=outcome.result,
+        stored=outcome.stored,
+        failure=outcome.failure,
+        settled_at=now,
+        process=None,
+    )
+
+
+def lose(action: Action, _: Interrupt | None, command: c.LoseLease, now: datetime) -> Moved:
+    """The executor is gone without an outcome."""
+    if action.process != command.process:
+        return Moved(action)
+    if action.state is ActionState.ROLLING_BACK:
+        words = "its executor is gone; it is not known whether it was undone"
+        return end_rollback(action, None, c.EndRollback(action.fence, "failed", words), now)
+    if action.state is not ActionState.EXECUTING:
+        return Moved(action)
+    if action.traits.composite:
+        return Moved(replace(action, process=None))
+    return _doubt(action, command.new_interrupt, "its executor is gone", now)
+
+
+def _doubt(action: Action, new: InterruptId, why: str, now: datetime) -> Moved:
+    doubt = replace(action, state=ActionState.IN_DOUBT, process=None, interrupt=None, settled_at=None)
+    fact = Fact(EventType.ACTION_IN_DOUBT, {"fence": action.fence, "why": why})
+    if may_rerun(doubt) or doubt.traits.probed:
+        return Moved(doubt, (), (fact,))
+    asked = ask(doubt, None, c.AskPeople(new, why), now)
+    return replace(asked, facts=(fact, *asked.facts))
+
+
+def ask(action: Action, card: Interrupt | None, command: c.AskPeople, now: datetime) -> Moved:
+    """Open the reconcile card."""
+    if action.state is not ActionState.IN_DOUBT or (card is not None and card.open):
+        return Moved(action)
+    document, digest = reconcile_document(action, command.new_interrupt)
+    opened = Interrupt(
+        id=command.new_interrupt,
+        kind=InterruptKind.RECONCILE,
+        run=action.run,
+        action=action.id,
+        revision=action.revision,
+        digest=digest,
+        opened_at=now,
+        expires_at=None,
+        why=command.why,
+        document=document,
+    )
+    fact = Fact(EventType.RECONCILE_OPENED, {"digest": digest, "why": command.why}, interrupt=opened.id)
+    return Moved(replace(action, interrupt=opened.id), (opened,), (fact,))
+
+
+def reconcile(action: Action, card: Interrupt | None, command: c.Reconcile, now: datetime) -> Moved:
+    """A person or a probe says what happened."""
+    if action.state is not ActionState.IN_DOUBT:
+        raise DecisionError("not_in_doubt", f"the action is {action.state.value}; there is nothing to reconcile")
+    body: dict[str, Json] = {"verdict": command.verdict.value, "decision": command.decision, "fence": action.fence}
+    if command.note:
+        body["note"] = command.note
+    closed = (close(card, Ending.RECONCILED, now, command.decision),) if card is not None and card.open else ()
+    fact = Fact(EventType.ACTION_RECONCILED, body, command.by, closed[0].id if closed else None)
+    if command.verdict is Verdict.RUN_AGAIN:
+        # A person's word is a fresh approval with its own age; a probe's is not, the old one goes on ageing.
+        fresh = {"cleared_at": now, "cleared_by": command.decision} if command.decision else {}
+        again = replace(action, state=ActionState.CLEARED, interrupt=card.id if card else None, **fresh)
+        return Moved(replace(again, tries=0) if command.decision else again, closed, (fact,))
+    outcome = (
+        c.Outcome(c.OutcomeKind.DONE, command.result, command.stored)
+        if command.verdict is Verdict.FOUND_DONE
+        else c.Outcome(c.OutcomeKind.FAILED, failure=command.failure)
+    )
+    return Moved(replace(_with_outcome(action, outcome, now), answered_by=command.by), closed, (fact,))
+
+
+def start_rollback(action: Action, _: Interrupt | None, command: c.StartRollback, now: datetime) -> Moved:
+    """Claim the undoing of what was done."""
+    if action.state is not ActionState.DONE or action.answered_by:
+        raise DecisionError(
+            "not_done", f"the action is {action.state.value}; only what an executor did can be rolled back"
+        )
+    started = replace(
+        action, state=ActionState.ROLLING_BACK, fence=action.fence + 1, process=command.process, claimed_at=now
+    )
+    return Moved(started, (), (Fact(EventType.ROLLBACK_STARTED, {"fence": started.fence}, command.by),), claimed=True)
+
+
+def end_rollback(action: Action, _: Interrupt | None, command: c.EndRollback, now: datetime) -> Moved:
+    """Record what the undoing came to."""
+    if action.state is not ActionState.ROLLING_BACK or command.fence != action.fence:
+        return Moved(action)
+    state, event = {
+        "done": (ActionState.ROLLED_BACK, EventType.ROLLBACK_DONE),
+        "conflict": (ActionState.ROLLBACK_CONFLICT, EventType.ROLLBACK_CONFLICTED),
+    }.get(command.came_to, (ActionState.ROLLBACK_FAILED, EventType.ROLLBACK_FAILED))
+    return Moved(
+        replace(action, state=state, words=command.words, process=None, settled_at=now),
+        (),
+        (Fact(event, {"words": command.words}),),
+    )

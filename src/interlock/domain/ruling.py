@@ -1,0 +1,40 @@
+"""The policy's answer for one revision of an action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from interlock.domain.tool import InterruptPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a ruling is what it is: a stable code and one sentence for people."""
+
+    code: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """Whether and how to interrupt, by when to answer, and every reason in words.
+
+    `policy` is what applies; `wanted` is what was ruled before it was made stricter for want of
+    means (a soft checkpoint without a channel becomes a hard stop). `expires_in` is the life of
+    the card, `approval_valid_for` how long a yes may wait for its claim.
+    """
+
+    policy: InterruptPolicy
+    wanted: InterruptPolicy
+    reasons: tuple[Reason, ...]
+    profile: str
+    policy_digest: str = ""
+    expires_in: timedelta = timedelta(hours=24)
+    approval_valid_for: timedelta = timedelta(hours=24)
+    window: timedelta | None = None
+
+    def stricter(self, policy: InterruptPolicy, reason: Reason) -> Ruling:
+        """This ruling, at least as strict as `policy`, with one more reason."""
+        applied = policy if policy.rank > self.policy.rank else self.policy
+        return replace(self, policy=applied, reasons=(*self.reasons, reason))

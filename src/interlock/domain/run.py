@@ -1,0 +1,158 @@
+"""A run: one input of a thread until its end, through as many pauses as it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from interlock.domain.action import PastCall, Versions
+from interlock.domain.ids import InterruptId, ProcessId, RunId
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    DIVERGED = "diverged"
+    NEEDS_ATTENTION = "needs_attention"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as it stands now.
+
+    `pass_no` counts entries; whoever holds the current number (as `process`) drives the run, all
+    others are refused. `input` and `result` are canonical bytes of the typed encoding. `workflow`
+    names what a worker can call to go on ("" where only the program itself can enter it again).
+    `refusals` counts automatic refusals in a row. `attention` says why a person should look.
+    """
+
+    id: RunId
+    agent: str
+    state: RunState
+    pass_no: int
+    started_at: datetime
+    updated_at: datetime
+    workflow: str = ""
+    input: bytes | None = None
+    thread: str = ""
+    owner: str = ""
+    process: ProcessId | None = None
+    result: bytes | None = None
+    stored: bool = True
+    failure: bytes | None = None
+    attention: str = ""
+    refusals: int = 0
+    accept_divergence: bool = False
+    versions: Versions = field(default_factory=Versions)
+
+
+@dataclass(frozen=True, slots=True)
+class PassGrant:
+    """The right to drive a run now: its number, its key, and what earlier passes did.
+
+    `over` says that the run has finished: its calls answer from the record, and no new one begins.
+    """
+
+    run: Run
+    run_key: bytes
+    calls: tuple[PastCall, ...]
+    over: bool = False
+
+
+class PassEnd(StrEnum):
+    """How a pass ended."""
+
+    WAITING = "waiting"
+    FINISHED = "finished"
+    FAILED = "failed"
+    DIVERGED = "diverged"
+
+
+@dataclass(frozen=True, slots=True)
+class PassReport:
+    """What the adapter tells at the end of a pass.
+
+    `seen` are the calls it made again, `waits_for` the open interrupts; `expected` and `got` are
+    the two sides of a divergence, in words.
+    """
+
+    end: PassEnd
+    result: bytes | None = None
+    stored: bool = True
+    failure: bytes | None = None
+    seen: frozenset[str] = frozenset()
+    waits_for: tuple[InterruptId, ...] = ()
+    expected: str = ""
+    got: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One executor process and its heartbeat: a single row renews all its claims.
+
+    `host` identifies machine, boot and process namespace, so that `pid` and `born` (start time of
+    the process, opaque) can be checked on the same host. `lease_s` seconds after `beat_at` without
+    a beat, its claims are in doubt; `lost` is final.
+    """
+
+    id: ProcessId
+    host: str
+    pid: int
+    born: str
+    started_at: datetime
+    beat_at: datetime
+    lease_s: float
+    lost: bool = False
+
+    def alive(self, now: datetime) -> bool:
+        """Whether its lease still runs at `now` (the store's clock)."""
+        return not self.lost and (now - self.beat_at).total_seconds() <= self.lease_s
+
+
+class WorkKind(StrEnum):
+    """What an engine does later."""
+
+    RESUME = "resume"
+    ROLLBACK = "rollback"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Something that follows from a change, written in its transaction, done at least once."""
+
+    id: str
+    kind: WorkKind
+    run: RunId
+    subject: str
+    due_at: datetime
+    attempts: int = 0
+    process: ProcessId | None = None
+    leased_until: datetime | None = None
+    error: str = ""
+    poison: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """A stop that is read inside every claim. `scope` is `all`, `agent`, `tool` or `run`."""
+
+    scope: str
+    name: str
+    by: str
+    at: datetime
+    reason: str = ""
+
+    def covers(self, agent: str, tool: str, run: RunId) -> bool:
+        """Whether it stops this call."""
+        return (
+            self.scope == "all"
+            or (self.scope == "agent" and self.name == agent)
+            or (self.scope == "tool" and self.name == tool)
+            or (self.scope == "run" and self.name == run)
+        )

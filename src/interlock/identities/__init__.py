@@ -1,0 +1,1 @@
+"""Ways to tell who somebody is, each behind the `Identity` port."""

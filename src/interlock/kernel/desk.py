@@ -1,0 +1,223 @@
+"""The desk: where people decide. Another object than the agent's, opened with a credential of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from interlock.canonical import Json, parse_fingerprint
+from interlock.domain.decision import Receipt, Shown, Verdict
+from interlock.domain.errors import DecisionError, RunError
+from interlock.domain.events import Event
+from interlock.domain.ids import ActionId, Digest, InterruptId, RunId
+from interlock.domain.interrupt import Interrupt
+from interlock.domain.reviewers import Principal
+from interlock.domain.run import Freeze, Run, RunState, Work
+from interlock.kernel.kernel import Kernel
+from interlock.kernel.views import CardView, RunView
+from interlock.schema import SchemaError, plain_to_tree, revise
+
+FOUND = {"done": Verdict.FOUND_DONE, "failed": Verdict.FOUND_FAILED, "run_again": Verdict.RUN_AGAIN}
+
+
+class ReviewDesk:
+    """Decisions by one authenticated person. Every decision names a card and the digest it showed.
+
+    All methods block until the decision is durable. They raise `DecisionError` where a decision does
+    not count; nothing has changed then, and the error says who was first, and when.
+    """
+
+    def __init__(self, kernel: Kernel, principal: Principal, channel: str = "api") -> None:
+        self._kernel = kernel
+        self._principal = principal
+        self._channel = channel
+
+    @property
+    def principal(self) -> Principal:
+        """Who decides here."""
+        return self._principal
+
+    # -- looking --------------------------------------------------------------------------------
+
+    def open(self, limit: int = 50, after: str | None = None) -> tuple[CardView, ...]:
+        """A page of open cards, oldest first; `after` is the last card's id of the page before."""
+        return self._kernel.inbox(limit, after)
+
+    def card(self, interrupt: str) -> CardView:
+        """A card with its context, open or not."""
+        view = self._kernel.card(InterruptId(interrupt))
+        if view is None:
+            raise DecisionError(
+                "unknown_interrupt", f"there is no card {interrupt}", "List the open ones: interlock inbox"
+            )
+        return view
+
+    def find(self, wanted: str) -> CardView:
+        """A card by its id, or an open one by its fingerprint; raises where there is none, or more than one."""
+        short = parse_fingerprint(wanted)
+        if short is None:
+            return self.card(wanted)
+        found = self._kernel.by_fingerprint(short)
+        if len(found) != 1:
+            how_many = "no open card has" if not found else f"{len(found)} open cards have"
+            raise DecisionError(
+                "unknown_interrupt", f"{how_many} the fingerprint {short}", "List the open ones: interlock inbox"
+            )
+        return self.card(found[0].id)
+
+    def runs(self, states: Sequence[RunState] = (), limit: int = 50, after: str | None = None) -> tuple[Run, ...]:
+        """Runs, newest first."""
+        return self._kernel.runs(states, limit, after)
+
+    def story(self, run: str) -> RunView:
+        """A run with everything that happened in it."""
+        view = self._kernel.story(RunId(run))
+        if view is None:
+            raise RunError("unknown_run", f"there is no run {run}", "List them: interlock runs")
+        return view
+
+    def events(
+        self, run: str | None = None, limit: int = 100, after: str | None = None
+    ) -> tuple[tuple[int, Event], ...]:
+        """Events in commit order, with their positions."""
+        return self._kernel.events(RunId(run) if run is not None else None, limit, after)
+
+    # -- deciding -------------------------------------------------------------------------------
+
+    def approve(self, interrupt: str, *, digest: str, note: str = "", shown: Shown | None = None) -> Receipt:
+        """Let exactly this revision run, once."""
+        return self._decide(interrupt, digest, Verdict.APPROVE, note, shown)
+
+    def reject(self, interrupt: str, *, digest: str, note: str = "", shown: Shown | None = None) -> Receipt:
+        """Do not run it. The note reaches the agent, and the same effect is refused for the rest of the run."""
+        return self._decide(interrupt, digest, Verdict.REJECT, note, shown)
+
+    def redirect(self, interrupt: str, *, digest: str, note: str, shown: Shown | None = None) -> Receipt:
+        """Not this; plan again, knowing this."""
+        if not note.strip():
+            raise DecisionError("note_missing", "a redirection needs words for the agent", "Say what it should know.")
+        return self._decide(interrupt, digest, Verdict.REDIRECT, note, shown)
+
+    def modify(
+        self,
+        interrupt: str,
+        *,
+        digest: str,
+        arguments: Mapping[str, object],
+        note: str = "",
+        shown: Shown | None = None,
+    ) -> Receipt:
+        """Run it with these arguments instead: plain JSON values by name, the others stay as they are."""
+        view = self.card(interrupt)
+        if not isinstance(cast("object", arguments), Mapping):
+            raise DecisionError("bad_edit", "arguments must be an object of names and values")
+        try:
+            tree = revise(view.about.tool.schema, view.about.tool.shape, view.about.current.arguments, arguments)
+        except SchemaError as error:
+            raise DecisionError(
+                "bad_edit", f"{error.path}: {error.reason}", "Nothing was decided; correct it and send it again."
+            ) from error
+        return self._decide(interrupt, digest, Verdict.MODIFY, note, shown, self._kernel.put_blobs(tree))
+
+    def respond(
+        self, interrupt: str, *, digest: str, result: object, note: str = "", shown: Shown | None = None
+    ) -> Receipt:
+        """Give the result yourself; the tool does not run. `result` is a plain JSON value of the declared type."""
+        return self._decide(interrupt, digest, Verdict.RESPOND, note, shown, self._result(interrupt, result))
+
+    def reconcile(
+        self,
+        interrupt: str,
+        *,
+        digest: str,
+        found: str,
+        result: object = None,
+        has_result: bool = False,
+        note: str = "",
+        shown: Shown | None = None,
+    ) -> Receipt:
+        """Say what happened to an action in doubt: `done` (with its result, if you know it), `failed` or `run_again`."""
+        verdict = FOUND.get(found)
+        if verdict is None:
+            raise DecisionError("bad_verdict", f"{found!r} is no finding", f"Use {', '.join(FOUND)}.")
+        if verdict is not Verdict.FOUND_DONE:
+            words: Json = {"type": "reconciled", "message": note or "a reviewer found that it did not happen"}
+            return self._decide(
+                interrupt, digest, verdict, note, shown, words if verdict is Verdict.FOUND_FAILED else ...
+            )
+        if has_result:
+            return self._decide(interrupt, digest, verdict, note, shown, self._result(interrupt, result))
+        unknown: Json = {"$t": "opaque", "v": ["reconciled", "it happened, says a reviewer, without its result", ""]}
+        return self._decide(interrupt, digest, verdict, note, shown, unknown, stored=False)
+
+    def revoke(self, interrupt: str, *, digest: str, note: str = "") -> Interrupt:
+        """Take an approval back, until it is claimed; answers the new card."""
+        return self._kernel.revoke(InterruptId(interrupt), Digest(digest), self._principal, note).result()
+
+    def _result(self, interrupt: str, result: object) -> Json:
+        shape = self.card(interrupt).about.tool.shape.get("result", "any")
+        try:
+            return self._kernel.put_blobs(plain_to_tree(cast("Json", shape), result, "result"))
+        except SchemaError as error:
+            raise DecisionError(
+                "bad_result", f"{error.path}: {error.reason}", "Nothing was decided; give a value of the declared type."
+            ) from error
+
+    def _decide(
+        self,
+        interrupt: str,
+        digest: str,
+        verdict: Verdict,
+        note: str,
+        shown: Shown | None,
+        value: object = ...,
+        stored: bool = True,
+    ) -> Receipt:
+        for name, given in (("id", interrupt), ("digest", digest), ("note", note)):
+            if not isinstance(cast("object", given), str):
+                raise DecisionError(
+                    "bad_decision",
+                    f"{name} must be text, not {type(given).__name__}",
+                    "Only an explicit, well-formed decision counts.",
+                )
+        return self._kernel.decide(
+            InterruptId(interrupt),
+            Digest(digest),
+            verdict,
+            self._principal,
+            note=note,
+            value=None if value is ... else cast("Json", value),
+            has_value=value is not ...,
+            stored=stored,
+            shown=shown or Shown(channel=self._channel),
+        ).result()
+
+    # -- runs, stops, undoing -------------------------------------------------------------------
+
+    def retry(self, run: str, *, accept_divergence: bool = False) -> Run:
+        """Make a stopped run due again, from what is recorded."""
+        return self._kernel.retry(RunId(run), str(self._principal), accept_divergence=accept_divergence).result()
+
+    def cancel(self, run: str, reason: str = "") -> None:
+        """Withdraw everything of the run that is not claimed yet, and end it."""
+        self._kernel.cancel(RunId(run), str(self._principal), reason).result()
+
+    def freeze(self, scope: str = "all", name: str = "", reason: str = "") -> Freeze:
+        """Stop everything, or one `agent`, `tool` or `run`, before its next claim."""
+        return self._kernel.freeze(scope, name, self._principal, reason).result()
+
+    def release(self, scope: str = "all", name: str = "") -> None:
+        """Lift a freeze."""
+        self._kernel.release(scope, name, self._principal).result()
+
+    def freezes(self) -> tuple[Freeze, ...]:
+        """The freezes in force."""
+        return self._kernel.freezes()
+
+    def rollback(self, action: str) -> Work:
+        """Ask the workers to undo an action that is done."""
+        return self._kernel.ask_rollback(ActionId(action), self._principal).result()
+
+    def wait_for_change(self, timeout: float) -> bool:
+        """Block until something may have changed, at most `timeout` seconds."""
+        return self._kernel.wait_for_change(timeout)

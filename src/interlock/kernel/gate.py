@@ -1,0 +1,262 @@
+"""The gate and the runtime within a process: what an adapter sees of the kernel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import TypeVar
+
+from interlock.canonical import Json, blob_digest, parse
+from interlock.domain.action import ActionRequest, Rationale, Versions
+from interlock.domain.commands import Outcome
+from interlock.domain.decision import Decision
+from interlock.domain.errors import CallError
+from interlock.domain.events import Event, EventType
+from interlock.domain.ids import ActionId, EventId, ProcessId, RunId
+from interlock.domain.interrupt import Interrupt
+from interlock.domain.run import PassGrant, PassReport, Run, RunState
+from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
+from interlock.kernel import documents
+from interlock.kernel.holder import Holder
+from interlock.kernel.process import host
+from interlock.policy import PolicySet, rule
+from interlock.ports.gate import FreeCall, Standing
+from interlock.ports.store import Change, Rows, Store
+from interlock.schema import spill
+from interlock.usecases.cancel import cancel
+from interlock.usecases.claim import claim, standing
+from interlock.usecases.draft import Draft
+from interlock.usecases.enter_run import Entry, enter_run
+from interlock.usecases.leave_run import leave_run
+from interlock.usecases.park import park
+from interlock.usecases.probe import probed
+from interlock.usecases.propose import Proposal, propose
+from interlock.usecases.settle import known, settle
+from interlock.usecases.suspend import suspend
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+BLOB_LIMIT = 64 * 1024
+"""Bytes from which a value is kept as a content-addressed blob (SECURITY section 1)."""
+
+
+class InProcessGate(Holder):
+    """`Gate` and `Runtime` over the store. Keeps only what is handy within a pass: the run it serves."""
+
+    def __init__(
+        self,
+        store: Store,
+        policy: PolicySet,
+        *,
+        lease_s: float = 30.0,
+        url_of: Callable[[Interrupt], str] = lambda _: "",
+    ) -> None:
+        super().__init__(store, policy, lease_s=lease_s)
+        self._url_of = url_of
+        self._host = host()
+        self._runs: dict[RunId, Run] = {}
+        self._tools: dict[int, tuple[ToolSpec, bool, str, bytes]] = {}
+        self._described: set[str] = set()
+
+    def new_run(self) -> RunId:
+        return RunId(self._ids())
+
+    def enter(
+        self,
+        run: RunId,
+        *,
+        agent: str,
+        workflow: str = "",
+        input: bytes | None = None,
+        owner: str = "",
+        versions: Versions = Versions(),
+    ) -> Future[PassGrant]:
+        found = self.run(run)
+        if found is not None and found.state is RunState.RUNNING:
+            self.bury_dead()
+        entry = Entry(run, agent, self.process, workflow, input, owner, versions)
+        granted = self.store.write(enter_run(entry, self._ids, self.run_key))
+        granted.add_done_callback(self._remember)
+        return granted
+
+    def create(
+        self, run: RunId, *, agent: str, workflow: str, input: bytes, owner: str = "", versions: Versions = Versions()
+    ) -> Future[Run]:
+        entry = Entry(run, agent, None, workflow, input, owner, versions)
+        return _then(self.store.write(enter_run(entry, self._ids, self.run_key)), lambda grant: grant.run)
+
+    def _remember(self, granted: Future[PassGrant]) -> None:
+        if granted.exception() is None and not granted.result().over:
+            self._runs[granted.result().run.id] = granted.result().run
+
+    def run_key(self, run: RunId) -> bytes:
+        return documents.run_key(self.store.namespace_key, run)
+
+    def leave(self, run: RunId, pass_no: int, report: PassReport) -> Future[Run]:
+        self._runs.pop(run, None)
+        return self.store.write(leave_run(run, pass_no, self.process, report, self._ids))
+
+    def run(self, run: RunId) -> Run | None:
+        return self.store.read(lambda rows: rows.run(run))
+
+    def open_cards(self, run: RunId) -> tuple[Interrupt, ...]:
+        def query(rows: Rows) -> tuple[Interrupt, ...]:
+            named = (rows.interrupt(each.interrupt) for each in rows.actions_of_run(run) if each.interrupt is not None)
+            return tuple(card for card in named if card is not None and card.open)
+
+        return self.store.read(query)
+
+    def decisions(self, run: RunId) -> tuple[tuple[str, Decision], ...]:
+        return self.store.read(
+            lambda rows: tuple(
+                (action.tool, decision)
+                for action in rows.actions_of_run(run)
+                for decision in rows.decisions_of_action(action.id)
+            )
+        )
+
+    def wait_for_change(self, timeout: float) -> bool:
+        return self.store.wait_for_change(timeout)
+
+    def arguments(self, action: ActionId) -> Json:
+        def query(rows: Rows) -> Json:
+            row = known(rows, action)
+            revision = rows.revision(action, row.revision)
+            assert revision is not None, "an action's revision is written with it"
+            document = parse(revision.document)
+            assert isinstance(document, dict), "a document is an object"
+            return document["arguments"]
+
+        return self.store.read(query)
+
+    def blob(self, digest: str) -> bytes:
+        data = self.store.read(lambda rows: rows.blob(digest))
+        if data is None or blob_digest(data) != digest:
+            raise CallError(
+                "blob_missing", f"the stored value {digest} is missing or damaged", "Restore the store from a backup."
+            )
+        return data
+
+    def put_blobs(self, tree: Json) -> Json:
+        small, blobs = spill(tree, BLOB_LIMIT, blob_digest)
+        if blobs:
+            self.store.write(lambda _: Change(None, blobs=blobs)).result()
+        return small
+
+    def url(self, interrupt: Interrupt) -> str:
+        return self._url_of(interrupt)
+
+    # -- Gate ---------------------------------------------------------------------------------
+
+    def is_free(self, spec: ToolSpec) -> bool:
+        return self._tool(spec)[1]
+
+    def _tool(self, spec: ToolSpec) -> tuple[ToolSpec, bool, str, bytes]:
+        """What is made once of a tool: whether it is free, and its document."""
+        kept = self._tools.get(id(spec))
+        if kept is None or kept[0] is not spec:
+            ruling = rule(self.policy, spec, Rationale())
+            free = (
+                spec.reversibility is Reversibility.READ_ONLY
+                and ruling.policy is InterruptPolicy.NONE
+                and not spec.composite
+            )
+            kept = (spec, free, *documents.tool_document(spec))
+            self._tools[id(spec)] = kept
+        return kept
+
+    def record(self, call: FreeCall) -> None:
+        def unit(rows: Rows) -> Change[None]:
+            said, blobs = spill({"arguments": call.arguments, "result": call.result}, BLOB_LIMIT, blob_digest)
+            assert isinstance(said, dict), "an object stays an object"
+            body: dict[str, Json] = {
+                "tool": call.tool,
+                "scope": call.scope,
+                "seq": call.seq,
+                "call": call.call_key(),
+                "pass": call.pass_no,
+                **said,
+            }
+            if call.failure is not None:
+                body["failure"] = call.failure
+            if not call.stored:
+                body["stored"] = False
+            event = Event(EventId(self._ids()), EventType.CALL_RECORDED, rows.now, run=call.run, body=body)
+            return Change(None, events=(event,), blobs=blobs)
+
+        self.store.write_later(unit)
+
+    def propose(self, request: ActionRequest) -> Future[Standing]:
+        run = self._runs.get(request.run) or self.run(request.run)
+        if run is None:
+            raise CallError("unknown_run", f"there is no run {request.run}")
+        spec, (_, _, tool, described) = request.spec, self._tool(request.spec)
+        arguments, blobs = spill(request.arguments, BLOB_LIMIT, blob_digest)
+        if tool not in self._described:
+            blobs[tool] = described
+        request = replace(request, arguments=arguments)
+        document, digest = documents.action_document(
+            namespace=self.store.namespace,
+            principal=run.owner,
+            agent=run.agent,
+            request=request,
+            arguments=arguments,
+            revision=1,
+        )
+        facts = documents.facts_document(request, versions=run.versions, tool=tool, host=self._host, pid=os.getpid())
+        proposal = Proposal(
+            request=request,
+            action=ActionId(self._ids()),
+            agent=run.agent,
+            digest=digest,
+            effect=documents.effect_of(self.store.namespace_key, spec.name, spec.target, arguments),
+            document=document,
+            facts=facts,
+            blobs=blobs,
+            ruling=rule(self.policy, spec, request.rationale, environment=run.versions.environment),
+        )
+        proposed = self.store.write(propose(proposal, self._ids))
+        proposed.add_done_callback(lambda done: None if done.exception() else self._described.add(tool))
+        return proposed
+
+    def park(self, action: ActionId, process: ProcessId, why: str = "") -> Future[Standing]:
+        return self.store.write(park(action, process, why, self._ids))
+
+    def claim(self, request: ActionRequest, action: ActionId) -> Future[Standing]:
+        run = self._runs.get(request.run)
+        environment = run.versions.environment if run is not None else ""
+        ruling_now = rule(self.policy, request.spec, request.rationale, environment=environment)
+        return self.store.write(claim(request, action, ruling_now, self._ids))
+
+    def settle(self, action: ActionId, process: ProcessId, fence: int, outcome: Outcome) -> Future[Standing]:
+        return self.store.write(settle(action, process, fence, outcome, self._ids))
+
+    def probed(self, action: ActionId, process: ProcessId, happened: bool, result: Outcome | None) -> Future[Standing]:
+        return self.store.write(probed(action, process, happened, result, self._ids))
+
+    def suspend(self, action: ActionId, process: ProcessId, fence: int) -> Future[Standing]:
+        return self.store.write(suspend(action, process, fence, self._ids))
+
+    def cancel(self, run: RunId, by: str, reason: str = "") -> Future[None]:
+        return self.store.write(cancel(run, by, reason, self._ids))
+
+    def look(self, action: ActionId) -> Standing:
+        return self.store.read(lambda rows: standing(Draft(rows, self._ids), known(rows, action)))
+
+
+def _then(future: Future[A], make: Callable[[A], B]) -> Future[B]:
+    """A future of what `make` makes of the first one's result."""
+    after: Future[B] = Future()
+
+    def pass_on(done: Future[A]) -> None:
+        error = done.exception()
+        if error is not None:
+            after.set_exception(error)
+        else:
+            after.set_result(make(done.result()))
+
+    future.add_done_callback(pass_on)
+    return after

@@ -1,0 +1,64 @@
+"""What every part of the kernel holds: the store, the policy, the ids, and this process's heartbeat."""
+
+from __future__ import annotations
+
+import os
+import threading
+from datetime import UTC, datetime
+
+from interlock.domain.ids import ProcessId
+from interlock.domain.run import Process
+from interlock.kernel.ids import IdSequence
+from interlock.kernel.process import Heartbeat, born, host, seen_dead
+from interlock.policy import PolicySet
+from interlock.ports.store import Store
+from interlock.usecases import processes
+
+
+class Holder:
+    """The store and this process as an executor of it. Safe to call from any thread.
+
+    `lease_s` is how long this process may be silent before its claims are in doubt, in seconds.
+    """
+
+    def __init__(self, store: Store, policy: PolicySet, *, lease_s: float = 30.0) -> None:
+        self.store = store
+        self.policy = policy
+        self._lease_s = lease_s
+        self._ids = IdSequence()
+        self._registering = threading.Lock()
+        self._process: ProcessId | None = None
+        self._heartbeat: Heartbeat | None = None
+
+    @property
+    def process(self) -> ProcessId:
+        """This process as the store knows it; registers it, and starts its heartbeat, at first use."""
+        if self._process is None:
+            with self._registering:
+                if self._process is None:
+                    now = datetime.now(UTC)
+                    row = Process(
+                        ProcessId(self._ids()), host(), os.getpid(), born(os.getpid()), now, now, self._lease_s
+                    )
+                    self._process = self.store.write(processes.register(row, self._ids)).result().id
+                    self._heartbeat = Heartbeat(self.beat, self._lease_s / 3)
+        return self._process
+
+    def beat(self) -> None:
+        """Renew the lease of everything that this process executes."""
+        if self._process is not None:
+            self.store.write(processes.beat(self._process, self._ids)).result()
+
+    def bury_dead(self) -> int:
+        """Put in doubt what gone processes held: dead on this host, or silent past their lease; answers how many."""
+        known, now = self.store.read(lambda rows: (rows.processes(), rows.now))
+        dead = [row.id for row in known if row.id != self._process and seen_dead(row.host, row.pid, row.born)]
+        if not dead and all(row.alive(now) for row in known):
+            return 0
+        return self.store.write(processes.bury(dead, self._ids)).result()
+
+    def close(self) -> None:
+        """Stop the heartbeat and close the store."""
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        self.store.close()

@@ -1,0 +1,184 @@
+"""The kernel: one object that offers each use case as a method, to agents, to people and to engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+from interlock.canonical import Json, canonical_bytes, parse
+from interlock.domain.action import Action, Rationale, Revision
+from interlock.domain.commands import Revised
+from interlock.domain.decision import Decision, Receipt, Shown, Verdict
+from interlock.domain.errors import DecisionError
+from interlock.domain.events import Event
+from interlock.domain.ids import ActionId, DecisionId, Digest, InterruptId, RunId
+from interlock.domain.interrupt import Interrupt
+from interlock.domain.reviewers import Principal
+from interlock.domain.run import Freeze, Run, RunState, Work
+from interlock.kernel import documents, views
+from interlock.kernel.gate import InProcessGate
+from interlock.policy import rule
+from interlock.ports.store import Page
+from interlock.usecases.decide import Verdicting, decide
+from interlock.usecases.engine_work import LOOK_THROUGH, Mine, finish_work, return_work, take_work
+from interlock.usecases.expire import expire
+from interlock.usecases.freeze import freeze, release
+from interlock.usecases.retry_run import retry_run
+from interlock.usecases.revoke import revoke
+from interlock.usecases.rollback import ask_rollback, end_rollback, start_rollback
+
+
+class Kernel(InProcessGate):
+    """`InProcessGate` for agents, and below it what people and engines ask for."""
+
+    # -- people ---------------------------------------------------------------------------------
+
+    def decide(
+        self,
+        interrupt: InterruptId,
+        digest: Digest,
+        verdict: Verdict,
+        by: Principal,
+        *,
+        note: str = "",
+        value: Json = None,
+        has_value: bool = False,
+        stored: bool = True,
+        shown: Shown = Shown(),
+    ) -> Future[Receipt]:
+        """Decide a card. `value` is typed encoding: the new arguments of a `modify`, the result of a
+        `respond` or of `found_done`; `has_value` tells None from nothing. Raises `DecisionError`.
+        """
+        data = canonical_bytes(value) if has_value else None
+        never, nothing = datetime.min.replace(tzinfo=UTC), ""
+        decision = Decision(
+            DecisionId(self._ids()),
+            interrupt,
+            ActionId(nothing),
+            RunId(nothing),
+            0,
+            digest,
+            verdict,
+            by,
+            never,
+            note=note,
+            value=data,
+            shown=shown,
+        )
+        revised, revision = self._revise(decision, value) if verdict is Verdict.MODIFY else (None, None)
+        return self.store.write(decide(Verdicting(decision, revised, revision, stored), self._ids))
+
+    def _revise(self, decision: Decision, arguments: Json) -> tuple[Revised | None, Revision | None]:
+        """The next revision with these arguments. The unit checks that it is still the next one."""
+        view = self.card(decision.interrupt)
+        if view is None or view.card.digest != decision.digest:
+            return None, None  # the unit refuses this, and keeps the evidence
+        about = view.about
+        document = cast("dict[str, Json]", parse(about.current.document))
+        data, digest = documents.revised_document(document, arguments)
+        effect = documents.effect_of(self.store.namespace_key, about.tool.name, about.tool.target, arguments)
+        ruling = rule(self.policy, about.tool, Rationale(), environment=view.run.versions.environment)
+        revision = Revision(
+            about.action.id,
+            about.action.revision + 1,
+            about.action.run,
+            digest,
+            effect,
+            data,
+            b"{}",
+            decision.at,
+            decision.id,
+        )
+        return Revised(digest, effect, ruling), revision
+
+    def revoke(self, interrupt: InterruptId, digest: Digest, by: Principal, note: str = "") -> Future[Interrupt]:
+        """Take an approval back until it is claimed; answers the new card."""
+        return self.store.write(revoke(interrupt, digest, by, note, self._ids))
+
+    def retry(self, run: RunId, by: str, *, accept_divergence: bool = False) -> Future[Run]:
+        """Make a stopped run due again."""
+        return self.store.write(retry_run(run, by, accept_divergence, self._ids))
+
+    def freeze(self, scope: str, name: str, by: Principal, reason: str = "") -> Future[Freeze]:
+        """Stop everything, an agent, a tool or a run before its next claim."""
+        if scope not in ("all", "agent", "tool", "run") or (scope == "all") is bool(name):
+            raise DecisionError(
+                "bad_scope", f"cannot freeze {scope} {name}".rstrip(), "Use all, or agent, tool or run with a name."
+            )
+        return self.store.write(freeze(Freeze(scope, name, str(by), datetime.now(UTC), reason), by, self._ids))
+
+    def release(self, scope: str, name: str, by: Principal) -> Future[None]:
+        """Lift a freeze and wake what waited behind it."""
+        return self.store.write(release(scope, name, by, self._ids))
+
+    def freezes(self) -> tuple[Freeze, ...]:
+        return self.store.read(lambda rows: tuple(rows.freezes()))
+
+    def ask_rollback(self, action: ActionId, by: Principal) -> Future[Work]:
+        """Ask the workers to undo an action that is done."""
+        return self.store.write(ask_rollback(action, by, self._ids))
+
+    # -- looking --------------------------------------------------------------------------------
+
+    def inbox(self, limit: int = 50, after: str | None = None) -> tuple[views.CardView, ...]:
+        """A page of open cards with their context, oldest first."""
+        return self.store.read(lambda rows: views.open_cards(rows, limit, after))
+
+    def card(self, interrupt: InterruptId) -> views.CardView | None:
+        return self.store.read(lambda rows: views.card_view(rows, interrupt))
+
+    def by_fingerprint(self, fingerprint: str) -> tuple[Interrupt, ...]:
+        """Open cards with this fingerprint (as canonical.fingerprint writes it)."""
+        return self.store.read(lambda rows: views.by_fingerprint(rows, fingerprint))
+
+    def action(self, action: ActionId) -> views.ActionView | None:
+        return self.store.read(lambda rows: views.action_of(rows, action))
+
+    def story(self, run: RunId) -> views.RunView | None:
+        """A run with everything that happened in it."""
+        return self.store.read(lambda rows: views.run_view(rows, run))
+
+    def runs(self, states: Sequence[RunState] = (), limit: int = 50, after: str | None = None) -> tuple[Run, ...]:
+        return self.store.read(lambda rows: tuple(rows.runs(states, Page(limit, after))))
+
+    def events(self, run: RunId | None, limit: int = 100, after: str | None = None) -> tuple[tuple[int, Event], ...]:
+        """Events in commit order with their positions."""
+        return self.store.read(lambda rows: tuple(rows.events(run, Page(limit, after))))
+
+    # -- engines --------------------------------------------------------------------------------
+
+    def take_work(self, mine: Mine, limit: int = 1, lease: timedelta = timedelta(minutes=5)) -> tuple[Work, ...]:
+        """Lease due work that is `mine` to this process. Looks first, so that idling writes nothing."""
+        process = self.process
+        if not self.store.read(
+            lambda rows: any(mine(work, rows.run(work.run)) for work in rows.due_work(rows.now, LOOK_THROUGH))
+        ):
+            return ()
+        return self.store.write(take_work(process, mine, limit, lease, self._ids)).result()
+
+    def finish_work(self, work: Work) -> None:
+        self.store.write(finish_work(work, self._ids)).result()
+
+    def return_work(self, work: Work, error: str, delay: timedelta) -> None:
+        """Give work back: with an error it counts as an attempt, without one it does not."""
+        self.store.write(return_work(work, error, delay, self._ids)).result()
+
+    def expire_due(self, limit: int = 200) -> int:
+        """End overdue cards and wake their runs; answers how many. Nothing depends on this being called."""
+        if not self.store.read(lambda rows: bool(rows.due_interrupts(rows.now, 1))):
+            return 0
+        return self.store.write(expire(limit, self._ids)).result()
+
+    def tool_of(self, action: ActionId) -> str:
+        """The name of an action's tool."""
+        return self.look(action).action.tool
+
+    def start_rollback(self, action: ActionId, by: str) -> tuple[Action, Json, bytes | None]:
+        """Claim a rollback; answers the action, its stored arguments and its result."""
+        return self.store.write(start_rollback(action, by, self.process, self._ids)).result()
+
+    def end_rollback(self, action: ActionId, fence: int, came_to: str, words: str = "") -> Action:
+        """Record what a rollback came to: `done`, `failed` or `conflict`."""
+        return self.store.write(end_rollback(action, fence, came_to, words, self.process, self._ids)).result()

@@ -1,0 +1,150 @@
+"""What people are shown: a card, an action and a run with everything that belongs to them, read in one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from interlock.canonical import Json, fingerprint, parse
+from interlock.domain.action import Action
+from interlock.domain.decision import Decision
+from interlock.domain.events import Event
+from interlock.domain.ids import ActionId, InterruptId, RunId
+from interlock.domain.interrupt import Interrupt
+from interlock.domain.run import Freeze, Run, Work
+from interlock.domain.tool import ToolSpec
+from interlock.kernel.documents import tool_spec
+from interlock.ports.store import Page, Rows
+from interlock.usecases.draft import resume_id
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionView:
+    """One revision as it was proposed: its arguments (typed encoding), digest, maker and time."""
+
+    number: int
+    digest: str
+    arguments: Mapping[str, Json]
+    document: bytes
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionView:
+    """An action with its revisions, cards, decisions, its tool as declared and the agent's facts."""
+
+    action: Action
+    tool: ToolSpec
+    facts: Mapping[str, Json]
+    revisions: tuple[RevisionView, ...]
+    cards: tuple[Interrupt, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def current(self) -> RevisionView:
+        """The revision that counts now."""
+        return self.revisions[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class CardView:
+    """A card in its context, at `now` of the store."""
+
+    card: Interrupt
+    about: ActionView
+    run: Run
+    siblings: tuple[Interrupt, ...]
+    freezes: tuple[Freeze, ...]
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run with all its actions and events, in order, and its resume work if one is due or given up."""
+
+    run: Run
+    actions: tuple[ActionView, ...]
+    events: tuple[Event, ...]
+    work: Work | None
+    now: datetime
+
+
+def action_view(rows: Rows, action: Action) -> ActionView:
+    """Read what belongs to an action."""
+    decisions = tuple(rows.decisions_of_action(action.id))
+    makers = {decision.id: str(decision.by) for decision in decisions}
+    kept = rows.revisions(action.id)
+    revisions = tuple(
+        RevisionView(
+            each.number,
+            each.digest,
+            cast("dict[str, Json]", cast("dict[str, Json]", parse(each.document))["arguments"]),
+            each.document,
+            each.at,
+            makers.get(each.by, "") if each.by else f"agent:{action.agent}",
+        )
+        for each in kept
+    )
+    facts = cast("dict[str, Json]", parse(kept[0].facts))
+    declared = rows.blob(str(facts["tool"]))
+    tool = tool_spec(cast("dict[str, Json]", parse(declared))) if declared is not None else ToolSpec(action.tool)
+    return ActionView(action, tool, facts, revisions, tuple(rows.interrupts_of_action(action.id)), decisions)
+
+
+def card_view(rows: Rows, interrupt: InterruptId) -> CardView | None:
+    """Read a card with its context, or None where there is no such card."""
+    card = rows.interrupt(interrupt)
+    if card is None:
+        return None
+    action, run = rows.action(card.action), rows.run(card.run)
+    assert action is not None, "a card is written with its action"
+    assert run is not None, "a card is written with its run"
+    siblings = tuple(
+        other
+        for each in rows.actions_of_run(run.id)
+        if each.id != action.id
+        and each.interrupt is not None
+        and (other := rows.interrupt(each.interrupt)) is not None
+        and other.open
+    )
+    freezes = tuple(stop for stop in rows.freezes() if stop.covers(run.agent, action.tool, run.id))
+    return CardView(card, action_view(rows, action), run, siblings, freezes, rows.now)
+
+
+def run_view(rows: Rows, run: RunId) -> RunView | None:
+    """Read a run with everything that happened in it, or None where there is no such run."""
+    row = rows.run(run)
+    if row is None:
+        return None
+    events: list[Event] = []
+    page = Page(limit=500)
+    while batch := rows.events(run, page):
+        events.extend(event for _, event in batch)
+        page = Page(limit=500, after=str(batch[-1][0]))
+    actions = tuple(action_view(rows, action) for action in rows.actions_of_run(run))
+    return RunView(row, actions, tuple(events), rows.work(resume_id(row)), rows.now)
+
+
+def open_cards(rows: Rows, limit: int, after: str | None) -> tuple[CardView, ...]:
+    """A page of open cards with their context, oldest first."""
+    views = (card_view(rows, card.id) for card in rows.open_interrupts(Page(limit, after)))
+    return tuple(view for view in views if view is not None)
+
+
+def by_fingerprint(rows: Rows, wanted: str) -> tuple[Interrupt, ...]:
+    """Open cards whose digest has this fingerprint."""
+    found: list[Interrupt] = []
+    page = Page(limit=500)
+    while batch := rows.open_interrupts(page):
+        found.extend(card for card in batch if fingerprint(card.digest) == wanted)
+        page = Page(limit=500, after=batch[-1].id)
+    return tuple(found)
+
+
+def action_of(rows: Rows, action: ActionId) -> ActionView | None:
+    """Read one action with what belongs to it."""
+    row = rows.action(action)
+    return action_view(rows, row) if row is not None else None

@@ -1,0 +1,1 @@
+"""What we need from others, said as protocols; their docstrings are the contract."""

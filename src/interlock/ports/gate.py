@@ -1,0 +1,106 @@
+"""The hinge: all that an adapter of an agent framework ever sees of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from interlock.canonical import Json
+from interlock.domain.action import Action, ActionRequest, Claim
+from interlock.domain.commands import Outcome
+from interlock.domain.ids import ActionId, ProcessId, RunId
+from interlock.domain.interrupt import Interrupt
+from interlock.domain.tool import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an action stands: its state, its open card if any, and the claim if it was just granted.
+
+    `frozen` names the freeze that keeps a cleared action from being claimed. `busy_until` is set
+    while another executor's lease runs: look again then.
+    """
+
+    action: Action
+    interrupt: Interrupt | None = None
+    claim: Claim | None = None
+    frozen: str = ""
+    busy_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FreeCall:
+    """A call that nobody is asked about and that changes nothing, for the record.
+
+    `result` is its typed encoding, `failure` that of the exception it raised (then `result` is None).
+    """
+
+    run: RunId
+    pass_no: int
+    process: ProcessId
+    tool: str
+    scope: str
+    seq: int
+    call_key: Callable[[], str]
+    arguments: Json
+    result: Json
+    stored: bool = True
+    failure: Json = None
+
+
+class Gate(Protocol):
+    """Propose, park, claim, settle, suspend, cancel. Each returns a future.
+
+    In one process the gate is advisory against hostile code: it binds code that calls through it.
+    Errors are raised from the future: `CallError` where the call cannot be proposed (nothing is
+    recorded), `RunError` `pass_lost` where another executor drives the run by now, `Diverged`.
+    """
+
+    def is_free(self, spec: ToolSpec) -> bool:
+        """Whether calls of this tool are only recorded: read-only, and no rule asks for more."""
+        ...
+
+    def record(self, call: FreeCall) -> None:
+        """Buffer the record of a free call; it is durable within 50 ms and before any later proposal."""
+        ...
+
+    def propose(self, request: ActionRequest) -> Future[Standing]:
+        """Find the call's action, or begin a new one under the policy's ruling.
+
+        Where nobody is asked, the proposal and its claim are one unit: `claim` is then granted.
+        """
+        ...
+
+    def park(self, action: ActionId, process: ProcessId, why: str = "") -> Future[Standing]:
+        """Make sure that the action has an open card if it needs a person (in doubt, for example)."""
+        ...
+
+    def claim(self, request: ActionRequest, action: ActionId) -> Future[Standing]:
+        """Take a cleared action for execution: one winner, committed before the effect.
+
+        Answers without a claim where the action is not, or no longer, cleared.
+        """
+        ...
+
+    def settle(self, action: ActionId, process: ProcessId, fence: int, outcome: Outcome) -> Future[Standing]:
+        """Report what came of a claim. Telling it twice is fine; a late report is evidence."""
+        ...
+
+    def probed(self, action: ActionId, process: ProcessId, happened: bool, result: Outcome | None) -> Future[Standing]:
+        """Report what the tool's probe found about an action in doubt."""
+        ...
+
+    def suspend(self, action: ActionId, process: ProcessId, fence: int) -> Future[Standing]:
+        """Record that a composite action paused inside; it may be entered again."""
+        ...
+
+    def cancel(self, run: RunId, by: str, reason: str = "") -> Future[None]:
+        """Withdraw everything of the run that has not been claimed, and end it."""
+        ...
+
+    def look(self, action: ActionId) -> Standing:
+        """How the action stands in the store now."""
+        ...

@@ -1,0 +1,81 @@
+"""What an adapter needs to drive runs: enter, leave, wait."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Protocol
+
+from interlock.canonical import Json
+from interlock.domain.action import Versions
+from interlock.domain.decision import Decision
+from interlock.domain.ids import ActionId, ProcessId, RunId
+from interlock.domain.interrupt import Interrupt
+from interlock.domain.run import PassGrant, PassReport, Run
+
+
+class Runtime(Protocol):
+    """Passes of runs. A run is driven by one process at a time; the store decides which."""
+
+    @property
+    def process(self) -> ProcessId:
+        """This process as registered with the store; registers it (and its heartbeat) at first use."""
+        ...
+
+    def new_run(self) -> RunId:
+        """A fresh id for a run that nobody gave a key."""
+        ...
+
+    def enter(
+        self,
+        run: RunId,
+        *,
+        agent: str,
+        workflow: str = "",
+        input: bytes | None = None,
+        owner: str = "",
+        versions: Versions = Versions(),
+    ) -> Future[PassGrant]:
+        """Start the run, or go on with it: the grant holds what earlier passes did.
+
+        Raises `RunError`: `busy` while another live process drives it, `cancelled`, `diverged`,
+        `other_input` where the run exists with another workflow or input.
+        """
+        ...
+
+    def leave(self, run: RunId, pass_no: int, report: PassReport) -> Future[Run]:
+        """End the pass. Where something was decided meanwhile, the run is due again at once."""
+        ...
+
+    def create(
+        self, run: RunId, *, agent: str, workflow: str, input: bytes, owner: str = "", versions: Versions = Versions()
+    ) -> Future[Run]:
+        """Record a run and hand it to the workers without entering it here."""
+        ...
+
+    def run(self, run: RunId) -> Run | None: ...
+
+    def open_cards(self, run: RunId) -> tuple[Interrupt, ...]: ...
+
+    def decisions(self, run: RunId) -> tuple[tuple[str, Decision], ...]:
+        """Decisions of the run in order, each with its tool's name."""
+        ...
+
+    def wait_for_change(self, timeout: float) -> bool:
+        """Block until something may have changed, at most `timeout` seconds."""
+        ...
+
+    def arguments(self, action: ActionId) -> Json:
+        """The stored arguments of the action's current revision, typed encoding."""
+        ...
+
+    def blob(self, digest: str) -> bytes:
+        """The bytes of a stored blob; raises `CallError` `blob_missing`."""
+        ...
+
+    def put_blobs(self, tree: Json) -> Json:
+        """Replace values over 64 KiB by references to content-addressed blobs, stored durably."""
+        ...
+
+    def url(self, interrupt: Interrupt) -> str:
+        """Where a person can see the card, or "" where no server runs."""
+        ...

@@ -1,0 +1,234 @@
+"""The store: the authority on every state, and the only clock.
+
+A change of state is ONE unit of work: a pure function over rows read inside the transaction, which
+returns the rows to write, the events that tell of it and the work that follows. The store runs the
+function, writes what it returns, and commits all of it or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar
+
+from interlock.domain.action import Action, ActionState, Revision
+from interlock.domain.decision import Decision
+from interlock.domain.errors import InterlockError
+from interlock.domain.events import Event
+from interlock.domain.ids import ActionId, CallKey, DecisionId, EffectHash, InterruptId, ProcessId, RunId
+from interlock.domain.interrupt import Interrupt
+from interlock.domain.run import Freeze, Process, Run, RunState, Work
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A place in a listing: at most `limit` rows after `after` (None: from the start)."""
+
+    limit: int = 50
+    after: str | None = None
+
+
+class RunRows(Protocol):
+    """Reading runs, and what drives them."""
+
+    def run(self, run: RunId) -> Run | None: ...
+
+    def runs(self, states: Sequence[RunState], page: Page) -> Sequence[Run]:
+        """Runs in any of `states` (all where empty), newest first; `after` is a run id."""
+        ...
+
+    def runs_of_process(self, process: ProcessId) -> Sequence[Run]:
+        """Runs in state `running` that this process drives."""
+        ...
+
+    def process(self, process: ProcessId) -> Process | None: ...
+
+    def processes(self) -> Sequence[Process]:
+        """Processes that are not marked lost."""
+        ...
+
+    def freezes(self) -> Sequence[Freeze]:
+        """Every freeze in force."""
+        ...
+
+
+class ActionRows(Protocol):
+    """Reading actions and their revisions."""
+
+    def action(self, action: ActionId) -> Action | None: ...
+
+    def action_of_call(self, run: RunId, call: CallKey) -> Action | None: ...
+
+    def actions_of_run(self, run: RunId) -> Sequence[Action]:
+        """All actions of a run in the order of their proposal (`seq`, then id)."""
+        ...
+
+    def actions_with_effect(self, run: RunId, effect: EffectHash) -> Sequence[tuple[Action, int]]:
+        """Actions of the run that have a revision with this effect, each with that revision's number.
+
+        An action stands once for each of its revisions that has the effect; ordered by proposal.
+        """
+        ...
+
+    def claims_of_process(self, process: ProcessId) -> Sequence[Action]:
+        """Actions in state `executing` or `rolling_back` whose claim this process holds."""
+        ...
+
+    def revision(self, action: ActionId, number: int) -> Revision | None: ...
+
+    def revisions(self, action: ActionId) -> Sequence[Revision]:
+        """All revisions of an action, first to last."""
+        ...
+
+    def blob(self, digest: str) -> bytes | None: ...
+
+
+class CardRows(Protocol):
+    """Reading interrupts and decisions."""
+
+    def interrupt(self, interrupt: InterruptId) -> Interrupt | None: ...
+
+    def interrupts_of_action(self, action: ActionId) -> Sequence[Interrupt]:
+        """Every card of an action, first to last."""
+        ...
+
+    def open_interrupts(self, page: Page) -> Sequence[Interrupt]:
+        """Open cards, oldest first; `after` is an interrupt id. One index serves every page."""
+        ...
+
+    def due_interrupts(self, now: datetime, limit: int) -> Sequence[Interrupt]:
+        """Open cards whose `expires_at` is at or before `now`."""
+        ...
+
+    def decision(self, decision: DecisionId) -> Decision | None: ...
+
+    def decisions_of_action(self, action: ActionId) -> Sequence[Decision]:
+        """Every decision about an action, first to last."""
+        ...
+
+
+class RecordRows(Protocol):
+    """Reading events and work."""
+
+    def events(self, run: RunId | None, page: Page) -> Sequence[tuple[int, Event]]:
+        """Events in commit order with their position (of one run, or of all); `after` is a position as text."""
+        ...
+
+    def free_calls(self, run: RunId) -> Sequence[Event]:
+        """The `CallRecorded` events of a run, in order."""
+        ...
+
+    def work(self, work: str) -> Work | None: ...
+
+    def due_work(self, now: datetime, limit: int) -> Sequence[Work]:
+        """Work that is due, not poison, and not under a live lease at `now`; oldest due first."""
+        ...
+
+    def work_of_process(self, process: ProcessId) -> Sequence[Work]:
+        """Work that this process has leased."""
+        ...
+
+    def poison_work(self, page: Page) -> Sequence[Work]: ...
+
+
+class Rows(RunRows, ActionRows, CardRows, RecordRows, Protocol):
+    """All rows, as they stand in one transaction or one snapshot.
+
+    `now` is the store's clock, aware and in UTC, microseconds; it is read after the transaction has
+    begun and never goes back from one committed transaction to the next, whatever the machine does.
+    """
+
+    @property
+    def now(self) -> datetime: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[R_co]):
+    """What one unit writes, and what it answers.
+
+    Rows replace the row of the same id (revisions, decisions and blobs are only ever added; adding
+    a blob that is there already is fine). `refusal` is raised to the asker *after* the commit: a
+    refusal leaves its evidence. `events` are appended in order, behind everything committed before.
+    `wakes` tells engines that there is something to do (a hint; the rows decide).
+    """
+
+    reply: R_co
+    runs: Sequence[Run] = ()
+    actions: Sequence[Action] = ()
+    revisions: Sequence[Revision] = ()
+    interrupts: Sequence[Interrupt] = ()
+    decisions: Sequence[Decision] = ()
+    processes: Sequence[Process] = ()
+    freezes: Sequence[Freeze] = ()
+    released: Sequence[Freeze] = ()
+    events: Sequence[Event] = ()
+    work: Sequence[Work] = ()
+    work_done: Sequence[str] = ()
+    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    refusal: InterlockError | None = None
+
+
+Unit = Callable[[Rows], Change[R]]
+"""One unit of work: pure, quick, and safe to run again (a failed batch is repeated unit by unit).
+
+It may raise `InterlockError`: then nothing of it is written and the asker gets the error.
+"""
+
+
+class Store(Protocol):
+    """Durable rows. Safe to call from any thread; not across `fork` (raises `StoreError` `forked`).
+
+    Guaranteed: units are serialised; a unit's writes are all there or none; the future resolves
+    after the durable commit; a read that starts after a future has resolved sees its writes.
+    NOT guaranteed: that a unit runs exactly once, or in the thread of its caller.
+    """
+
+    @property
+    def namespace(self) -> str:
+        """The name under which events are recorded."""
+        ...
+
+    @property
+    def namespace_key(self) -> bytes:
+        """32 secret bytes, made at first opening, that key every effect hash of this store."""
+        ...
+
+    def write(self, unit: Unit[R]) -> Future[R]:
+        """Carry out a unit and commit it durably; units of many callers may share one commit."""
+        ...
+
+    def write_later(self, unit: Unit[object]) -> None:
+        """Carry out a unit within 50 ms, and before any unit given to `write` after this call.
+
+        For records that nobody waits for. They are lost with the process if it dies before.
+        """
+        ...
+
+    def read(self, query: Callable[[Rows], R]) -> R:
+        """Answer a query from one consistent snapshot of committed rows."""
+        ...
+
+    def flush(self) -> None:
+        """Wait until everything given to `write_later` so far is committed."""
+        ...
+
+    def wait_for_change(self, timeout: float) -> bool:
+        """Block until something may have been committed (by any process), at most `timeout` seconds.
+
+        True is a hint, never a promise; a change may also be missed, so callers look again by a
+        slow poll.
+        """
+        ...
+
+    def close(self) -> None:
+        """Commit what waits and release everything. Closing twice is fine."""
+        ...
+
+
+ACTIVE_STATES = (ActionState.HELD, ActionState.CLEARED, ActionState.EXECUTING, ActionState.IN_DOUBT)
+"""States in which an action still has something coming."""

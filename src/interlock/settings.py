@@ -1,0 +1,84 @@
+"""Settings: the only place that reads the environment.
+
+| variable | meaning | default |
+|---|---|---|
+| `INTERLOCK_URL` | the store: `sqlite:///a.db`, `sqlite:////var/a.db`, `memory://` | a file in the platform's data folder |
+| `INTERLOCK_PROFILE` | `record`, `phase1`, `cautious` or `earned` | `cautious` |
+| `INTERLOCK_LEASE` | seconds an executor may be silent before its claims are in doubt | 30 |
+| `INTERLOCK_EXPENSIVE_FROM` | the cost from which a call is asked about | 100 |
+| `INTERLOCK_ENVIRONMENT` | recorded with every action: `prod`, `test`, … | empty |
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from interlock.domain.errors import SettingsError
+
+MEMORY = "memory://"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is configured. `url` is normalised: `memory://` or `sqlite:////absolute/path`."""
+
+    url: str
+    profile: str = "cautious"
+    lease_s: float = 30.0
+    expensive_from: Decimal = Decimal(100)
+    environment: str = ""
+
+    @property
+    def path(self) -> Path | None:
+        """The file of an SQLite store, None for a store in memory."""
+        return None if self.url == MEMORY else Path(self.url.removeprefix("sqlite:///"))
+
+
+def load(url: str | None = None, profile: str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """Settings from arguments first, the environment second, defaults last; raises `SettingsError`."""
+    env = os.environ if environ is None else environ
+    return Settings(
+        url=_url(url or env.get("INTERLOCK_URL") or _default_url()),
+        profile=profile or env.get("INTERLOCK_PROFILE") or "cautious",
+        lease_s=float(_number(env, "INTERLOCK_LEASE", "30")),
+        expensive_from=_number(env, "INTERLOCK_EXPENSIVE_FROM", "100"),
+        environment=env.get("INTERLOCK_ENVIRONMENT", ""),
+    )
+
+
+def _default_url() -> str:
+    from platformdirs import user_data_path
+
+    return "sqlite:///" + str(user_data_path("interlock") / "interlock.db")
+
+
+def _url(given: str) -> str:
+    if given == MEMORY:
+        return given
+    if given.startswith("sqlite:///") and len(given) > len("sqlite:///"):
+        return "sqlite:///" + str(Path(given.removeprefix("sqlite:///")).expanduser().absolute())
+    scheme = given.partition(":")[0]
+    if scheme in ("postgresql", "postgres", "https", "http"):
+        raise SettingsError(
+            "store_unknown", f"this version has no {scheme} store yet", "Use sqlite:///path/to/file.db."
+        )
+    raise SettingsError(
+        "store_unknown",
+        f"{given!r} is no store",
+        "Use sqlite:///path/to/file.db, sqlite:////absolute/file.db or memory://.",
+    )
+
+
+def _number(env: Mapping[str, str], name: str, default: str) -> Decimal:
+    given = env.get(name) or default
+    try:
+        number = Decimal(given)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or number <= 0:
+        raise SettingsError("bad_setting", f"{name}={given!r} is no positive number", f"For example {name}={default}.")
+    return number

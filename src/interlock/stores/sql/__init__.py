@@ -1,0 +1,1 @@
+"""Private to the SQL stores: tables, statements, rows and migrations."""

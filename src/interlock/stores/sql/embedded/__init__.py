@@ -1,0 +1,1 @@
+"""SQLite through the standard driver: opening, reading, writing, and the one writer thread."""

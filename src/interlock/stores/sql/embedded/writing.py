@@ -1,0 +1,111 @@
+"""Writes what units answer, inside the transaction of a batch."""
+
+# ruff: noqa: D102  the port says what each query answers
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from interlock.domain.events import Event
+from interlock.domain.ids import RunId
+from interlock.ports.store import Change, Page
+from interlock.stores.sql import rows as r
+from interlock.stores.sql import statements as s
+from interlock.stores.sql.embedded.reading import SqliteRows
+from interlock.stores.sql.packing import pack
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A change as rows, made before the first of them is written: what cannot be encoded writes nothing."""
+
+    replaced: tuple[tuple[s.Replace, list[r.Row]], ...]
+    added: tuple[tuple[s.Statement, list[r.Row]], ...]
+    events: list[r.Row]
+
+
+class WritableRows(SqliteRows):
+    """Rows of a transaction that writes.
+
+    Events are gathered and appended together, at the end of the batch or before somebody reads them:
+    a batch of many small records is then one prepared statement.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, clock: Callable[[], int], namespace: str) -> None:
+        super().__init__(connection, clock)
+        self._namespace = namespace
+        self._events: list[r.Row] = []
+        self._wrote = False
+        self._told = False
+        self._at = 0
+
+    def restart(self) -> None:
+        """Another transaction has begun: read the clock, forget what the last one gathered."""
+        self._at = self.read_clock()
+        self._now = r.instant(self._at)
+        self._events.clear()
+        self._wrote = self._told = False
+
+    def encode(self, change: Change[object]) -> Encoded:
+        """The change as rows. Raises what encoding raises (`CanonicalError`, `TypeError`, …)."""
+        replaced = (
+            (s.PUT_PROCESS, change.processes, r.process_row),
+            (s.PUT_RUN, change.runs, r.run_row),
+            (s.PUT_ACTION, change.actions, r.action_row),
+            (s.PUT_INTERRUPT, change.interrupts, r.interrupt_row),
+            (s.PUT_WORK, change.work, r.work_row),
+        )
+        freezes = [(freeze.scope, freeze.name) for freeze in (*change.freezes, *change.released)]
+        added: tuple[tuple[s.Statement, Sequence[r.Row]], ...] = (
+            (s.ADD_BLOB, [(pack(digest), body) for digest, body in change.blobs.items()]),
+            (s.ADD_REVISION, [r.revision_row(revision) for revision in change.revisions]),
+            (s.ADD_DECISION, [r.decision_row(decision) for decision in change.decisions]),
+            (s.DROP_FREEZE, freezes),
+            (s.ADD_FREEZE, [r.freeze_row(freeze) for freeze in change.freezes]),
+            (s.DROP_WORK, [(pack(work),) for work in change.work_done]),
+        )
+        return Encoded(
+            tuple((put, _rows(items, row)) for put, items, row in replaced if items),
+            tuple((add, list(rows)) for add, rows in added if rows),
+            [r.event_row(event, self._namespace, self._at) for event in change.events],
+        )
+
+    def write(self, encoded: Encoded) -> None:
+        """Write the rows. After an `sqlite3.Error` the transaction must be rolled back."""
+        execute = self._connection.execute
+        for put, rows in encoded.replaced:
+            for row in rows:
+                if execute(put.update.sql, (*row[put.changing :], row[0])).rowcount == 0:
+                    execute(put.insert.sql, row)
+        for add, rows in encoded.added:
+            self._connection.executemany(add.sql, rows)
+        self._events += encoded.events
+        self._wrote = self._wrote or bool(encoded.replaced or encoded.added)
+
+    def finish(self) -> bool:
+        """Write what was gathered, and the clock where no event tells it; False if there was nothing at all."""
+        self._append_events()
+        if self._wrote and not self._told:
+            # Most transactions write an event, whose page is written anyway; only the others touch this one.
+            self._connection.execute(s.SET_CLOCK.sql, (self._at,))
+        return self._wrote or self._told
+
+    def events(self, run: RunId | None, page: Page) -> Sequence[tuple[int, Event]]:
+        self._append_events()
+        return super().events(run, page)
+
+    def free_calls(self, run: RunId) -> Sequence[Event]:
+        self._append_events()
+        return super().free_calls(run)
+
+    def _append_events(self) -> None:
+        if self._events:
+            self._connection.executemany(s.ADD_EVENT.sql, self._events)
+            self._events.clear()
+            self._told = True
+
+
+def _rows(items: Iterable[object], row: Callable[..., r.Row]) -> list[r.Row]:
+    return [row(item) for item in items]

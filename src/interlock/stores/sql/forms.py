@@ -1,0 +1,110 @@
+"""Small parts of rows as short JSON: traits, rulings, versions, principals, what was shown.
+
+Each is a list whose places are fixed: new fields are appended, and a shorter list has their defaults.
+The same few rulings and traits come again and again, so both directions are remembered.
+"""
+
+# ruff: noqa: D103  the head says what each pair of functions does
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import lru_cache
+
+import orjson
+
+from interlock.domain.action import Traits, Versions
+from interlock.domain.decision import Shown
+from interlock.domain.reviewers import Principal, PrincipalKind
+from interlock.domain.ruling import Reason, Ruling
+from interlock.domain.tool import InterruptPolicy
+
+_MICROSECOND = timedelta(microseconds=1)
+_NO_VERSIONS = Versions()
+_NOTHING_SHOWN = Shown()
+
+
+@lru_cache(maxsize=1024)
+def traits_bytes(traits: Traits) -> bytes:
+    flags = traits.idempotent | traits.probed << 1 | traits.composite << 2 | traits.own_call_id << 3
+    return orjson.dumps([traits.reversibility, flags, traits.reach, traits.tool_rev])
+
+
+@lru_cache(maxsize=1024)
+def read_traits(data: bytes) -> Traits:
+    reversibility, flags, reach, tool_rev = orjson.loads(data)
+    return Traits(
+        reversibility=reversibility,
+        idempotent=bool(flags & 1),
+        probed=bool(flags & 2),
+        composite=bool(flags & 4),
+        own_call_id=bool(flags & 8),
+        reach=tuple(reach),
+        tool_rev=tool_rev,
+    )
+
+
+@lru_cache(maxsize=1024)
+def ruling_bytes(ruling: Ruling) -> bytes:
+    return orjson.dumps(
+        [
+            ruling.policy.value,
+            ruling.wanted.value,
+            [[reason.code, reason.words] for reason in ruling.reasons],
+            ruling.profile,
+            ruling.policy_digest,
+            ruling.expires_in // _MICROSECOND,
+            ruling.approval_valid_for // _MICROSECOND,
+            None if ruling.window is None else ruling.window // _MICROSECOND,
+        ]
+    )
+
+
+@lru_cache(maxsize=1024)
+def read_ruling(data: bytes) -> Ruling:
+    policy, wanted, reasons, profile, policy_digest, expires_in, approval_valid_for, window = orjson.loads(data)
+    return Ruling(
+        policy=InterruptPolicy(policy),
+        wanted=InterruptPolicy(wanted),
+        reasons=tuple(Reason(code, words) for code, words in reasons),
+        profile=profile,
+        policy_digest=policy_digest,
+        expires_in=timedelta(microseconds=expires_in),
+        approval_valid_for=timedelta(microseconds=approval_valid_for),
+        window=None if window is None else timedelta(microseconds=window),
+    )
+
+
+@lru_cache(maxsize=1024)
+def versions_bytes(versions: Versions) -> bytes | None:
+    if versions == _NO_VERSIONS:
+        return None
+    return orjson.dumps([versions.agent, versions.model, versions.prompt, versions.environment])
+
+
+def read_versions(data: bytes | None) -> Versions:
+    return _NO_VERSIONS if data is None else Versions(*orjson.loads(data))
+
+
+@lru_cache(maxsize=1024)
+def principal_bytes(principal: Principal) -> bytes:
+    return orjson.dumps([principal.kind.value, principal.name, principal.authn, principal.session])
+
+
+@lru_cache(maxsize=1024)
+def read_principal(data: bytes) -> Principal:
+    kind, name, authn, session = orjson.loads(data)
+    return Principal(PrincipalKind(kind), name, authn, session)
+
+
+def shown_bytes(shown: Shown) -> bytes | None:
+    if shown == _NOTHING_SHOWN:
+        return None
+    return orjson.dumps([shown.channel, shown.render_digest, shown.opened, shown.dwell_ms, shown.batch])
+
+
+def read_shown(data: bytes | None) -> Shown:
+    if data is None:
+        return _NOTHING_SHOWN
+    channel, render_digest, opened, dwell_ms, batch = orjson.loads(data)
+    return Shown(channel, render_digest, tuple(opened), dwell_ms, batch)

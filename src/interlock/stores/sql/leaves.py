@@ -1,0 +1,156 @@
+"""The leaf of an event, kept in half the space, byte for byte.
+
+A leaf is canonical JSON (RFC 8785) of the event's envelope; four fifths of it are names of fields and
+ids in hexadecimal. Here it is taken apart into what only this event says. The form is frozen: it does
+not follow the code of the domain, and a leaf that this form would not give back exactly, byte by
+byte, is kept as it is. So what is read is what was written, whatever becomes of the code.
+
+    form 1:  0x01, flags, 16 bytes of id, of action and of interrupt where flagged, 8 bytes of time
+             where it is not the transaction's, revision, type, length of actor, actor, body
+    as it is:  the leaf itself; it begins with `{`
+
+In the body, ids and digests are packed: 0xFF and 16 bytes, 0xFE and 32 bytes, which no UTF-8 has.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from functools import lru_cache
+
+import orjson
+
+from interlock.domain.events import Event
+from interlock.stores.sql.packing import FIRST_TAG, pack, unpack
+from interlock.stores.sql.times import instant, micros
+
+_FORM_1 = 1
+_HAS_ACTION, _HAS_INTERRUPT, _HAS_REVISION, _HAS_RUN, _OWN_TIME = 1, 2, 4, 8, 16
+_UUID = 16
+_SMALL = 256
+
+TYPES = (
+    "RunStarted", "RunResumed", "RunWaiting", "RunFinished", "RunFailed", "RunCancelled", "RunDiverged",
+    "RunNeedsAttention", "RunRetried", "RunPassLost", "CallRecorded", "ActionHeld", "ActionCleared", "ActionRefused",
+    "ActionHeldAgain", "ActionClaimed", "ActionDone", "ActionFailed", "ActionInDoubt", "ActionReconciled",
+    "ActionWithdrawn", "ActionSuperseded", "ActionRetried", "CompositeSuspended", "ReconcileOpened", "DecisionRecorded",
+    "DecisionRefused", "LateRejectionRecorded", "ApprovalRevoked", "InterruptExpired", "SilenceProceeded",
+    "LateOutcomeRecorded", "OutcomeConflicted", "RollbackStarted", "RollbackDone", "RollbackFailed",
+    "RollbackConflicted", "FreezeSet", "FreezeReleased", "ProcessLost", "WorkPoisoned",
+)  # fmt: skip
+"""Types by their number in form 1. Append only: a number that was written keeps its meaning."""
+
+_NUMBERS = {name: number for number, name in enumerate(TYPES)}
+
+_NAMES = re.compile(
+    rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"
+)
+_PACKED = re.compile(rb"\xff(.{16})|\xfe(.{32})", re.DOTALL)
+
+
+def pack_leaf(leaf: bytes, event: Event, namespace: str, at: int) -> bytes:
+    """The leaf of `event` as it is kept in a row at `at` (microseconds)."""
+    packed = _form_1(leaf, event, namespace, at)
+    return leaf if packed is None else packed
+
+
+def unpack_leaf(kept: bytes, namespace: str, run: bytes | None, at: int) -> bytes:
+    """The leaf, from what was kept and the other columns of its row."""
+    if kept[0] != _FORM_1:
+        return kept
+    flags, place = kept[1], 2
+    id_, place = _text(kept[place : place + _UUID]), place + _UUID
+    action = interrupt = revision = run_text = "null"
+    if flags & _HAS_ACTION:
+        action, place = f'"{_text(kept[place : place + _UUID])}"', place + _UUID
+    if flags & _HAS_INTERRUPT:
+        interrupt, place = f'"{_text(kept[place : place + _UUID])}"', place + _UUID
+    if flags & _OWN_TIME:
+        at, place = int.from_bytes(kept[place : place + 8], "big", signed=True), place + 8
+    if flags & _HAS_REVISION:
+        revision, place = str(kept[place]), place + 1
+    if flags & _HAS_RUN and run is not None:
+        run_text = orjson.dumps(unpack(run)).decode()
+    kind, length = TYPES[kept[place]], kept[place + 1]
+    place += 2
+    actor = kept[place : place + length].decode()
+    head, tail = _frame(action, actor, _iso(at), id_, interrupt, namespace, revision, run_text, kind)
+    return head + _PACKED.sub(_name, kept[place + length :]) + tail
+
+
+def _form_1(leaf: bytes, event: Event, namespace: str, at: int) -> bytes | None:
+    ids = [pack(event.id)]
+    flags = 0
+    if event.action is not None:
+        flags |= _HAS_ACTION
+        ids.append(pack(event.action))
+    if event.interrupt is not None:
+        flags |= _HAS_INTERRUPT
+        ids.append(pack(event.interrupt))
+    number, actor, own = _NUMBERS.get(event.type), event.actor.encode(), micros(event.at)
+    revision = event.revision
+    if number is None or len(actor) >= _SMALL or (revision is not None and not 0 <= revision < _SMALL):
+        return None
+    if any(len(one) != _UUID or one[0] >= FIRST_TAG for one in ids):
+        return None
+    head, tail = _frame(
+        "null" if event.action is None else f'"{event.action}"',
+        event.actor,
+        _iso(own),
+        event.id,
+        "null" if event.interrupt is None else f'"{event.interrupt}"',
+        namespace,
+        "null" if revision is None else str(revision),
+        "null" if event.run is None else orjson.dumps(event.run).decode(),
+        TYPES[number],
+    )
+    # Nothing is believed of the envelope: what the frame does not give exactly is kept as it is.
+    if not leaf.startswith(head) or not leaf.endswith(tail) or len(leaf) < len(head) + len(tail):
+        return None
+    body = leaf[len(head) : len(leaf) - len(tail)]
+    if own != at:
+        flags |= _OWN_TIME
+        ids.append(own.to_bytes(8, "big", signed=True))
+    if revision is not None:
+        flags |= _HAS_REVISION
+        ids.append(bytes((revision,)))
+    if event.run is not None:
+        flags |= _HAS_RUN
+    return b"".join((bytes((_FORM_1, flags)), *ids, bytes((number, len(actor))), actor, _NAMES.sub(_packed, body)))
+
+
+def _frame(
+    action: str, actor: str, at: str, id_: str, interrupt: str, namespace: str, revision: str, run: str, kind: str
+) -> tuple[bytes, bytes]:
+    """The leaf of form 1 before and after the body. Frozen."""
+    return (
+        f'{{"action":{action},"actor":{_json(actor)},"at":"{at}","body":'.encode(),
+        f',"id":"{id_}","interrupt":{interrupt},"namespace":{_json(namespace)},"revision":{revision},"run":{run},'
+        f'"type":"{kind}","v":1}}'.encode(),
+    )
+
+
+def _packed(match: re.Match[bytes]) -> bytes:
+    text = match[0]
+    if len(text) == 36:
+        return b"\xff" + bytes.fromhex(text.replace(b"-", b"").decode())
+    return b"\xfe" + urlsafe_b64decode(text[8:] + b"=")
+
+
+def _name(match: re.Match[bytes]) -> bytes:
+    uuid, digest = match[1], match[2]
+    return _text(uuid).encode() if uuid is not None else b"sha-256:" + urlsafe_b64encode(digest)[:-1]
+
+
+def _text(uuid: bytes) -> str:
+    text = uuid.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _iso(at: int) -> str:
+    return instant(at).isoformat(timespec="microseconds")
+
+
+@lru_cache(maxsize=256)
+def _json(text: str) -> str:
+    return orjson.dumps(text).decode()

@@ -1,0 +1,186 @@
+"""The statements, stated once in SQLAlchemy Core and compiled once to text for the driver.
+
+Hot paths run the text on the driver itself: a statement that is compiled, cached and cursored by
+SQLAlchemy for each call costs more than the call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.sql.expression import ClauseElement
+
+from interlock.stores.sql import tables as t
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Text for the driver; `names` are its `?` in their order."""
+
+    sql: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """How a row takes the place of the one with its id: an update, and an insert where that found none.
+
+    `update` takes the columns from number `changing` on, then the id; `insert` takes the whole row.
+    """
+
+    update: Statement
+    insert: Statement
+    changing: int
+
+
+def _compiled(clause: ClauseElement, tail: str = "", *names: str) -> Statement:
+    compiled: Any = clause.compile(dialect=sqlite.dialect(paramstyle="qmark"))
+    return Statement(" ".join(str(compiled).split()) + tail, (*(compiled.positiontup or ()), *names))
+
+
+def _limited(query: ClauseElement) -> Statement:
+    # SQLAlchemy's own limit for SQLite always brings an offset along.
+    return _compiled(query, " LIMIT ?", "limit")
+
+
+def _added(table: Table) -> Statement:
+    return _compiled(insert(table))
+
+
+def _added_once(table: Table) -> Statement:
+    return _compiled(insert(table).prefix_with("OR IGNORE"))
+
+
+def _replaced(table: Table, changing: str) -> Replace:
+    columns = list(table.columns)
+    first = columns.index(table.c[changing])
+    change = update(table).where(table.c.id == bindparam("the_id"))
+    changes: dict[str, Any] = {one.name: bindparam(f"new_{one.name}") for one in columns[first:]}
+    return Replace(_compiled(change.values(changes)), _added(table), first)
+
+
+# Runs and what drives them.
+
+RUN = _compiled(select(t.runs).where(t.runs.c.id == bindparam("id")))
+RUN_PLACE = _compiled(select(t.runs.c.started_at).where(t.runs.c.id == bindparam("id")))
+_NEWEST = (t.runs.c.started_at.desc(), t.runs.c.id.desc())
+_LISTED = select(t.runs).where(t.runs.c.state == bindparam("state")).order_by(*_NEWEST)
+RUNS = _limited(_LISTED)
+RUNS_AFTER = _limited(
+    _LISTED.where(tuple_(t.runs.c.started_at, t.runs.c.id) < tuple_(bindparam("started_at"), bindparam("id")))
+)
+RUNS_OF_PROCESS = _compiled(
+    select(t.runs).where(t.runs.c.process == bindparam("process"), t.DRIVEN).order_by(t.runs.c.started_at, t.runs.c.id)
+)
+PROCESS = _compiled(select(t.processes).where(t.processes.c.id == bindparam("id")))
+PROCESSES = _compiled(select(t.processes).where(t.LIVE).order_by(t.processes.c.id))
+FREEZES = _compiled(select(t.freezes).order_by(t.freezes.c.at, t.freezes.c.scope, t.freezes.c.name))
+
+PUT_RUN = _replaced(t.runs, "agent")
+PUT_PROCESS = _replaced(t.processes, "host")
+ADD_FREEZE = _added(t.freezes)
+DROP_FREEZE = _compiled(
+    delete(t.freezes).where(t.freezes.c.scope == bindparam("scope"), t.freezes.c.name == bindparam("name"))
+)
+
+# Actions and their revisions.
+
+_IN_ORDER = (t.actions.c.seq, t.actions.c.id)
+ACTION = _compiled(select(t.actions).where(t.actions.c.id == bindparam("id")))
+ACTION_OF_CALL = _compiled(
+    select(t.actions).where(t.actions.c.run == bindparam("run"), t.actions.c.call_key == bindparam("call_key"))
+)
+ACTIONS_OF_RUN = _compiled(select(t.actions).where(t.actions.c.run == bindparam("run")).order_by(*_IN_ORDER))
+ACTIONS_WITH_EFFECT = _compiled(
+    select(t.actions, t.revisions.c.number)
+    .select_from(t.revisions)
+    .join(t.actions, t.actions.c.id == t.revisions.c.action)
+    .where(t.revisions.c.run == bindparam("run"), t.revisions.c.effect_hash == bindparam("effect_hash"))
+    .order_by(*_IN_ORDER, t.revisions.c.number)
+)
+CLAIMS_OF_PROCESS = _compiled(
+    select(t.actions).where(t.actions.c.process == bindparam("process"), t.CLAIMED).order_by(t.actions.c.id)
+)
+REVISION = _compiled(
+    select(t.revisions).where(t.revisions.c.action == bindparam("action"), t.revisions.c.number == bindparam("number"))
+)
+REVISIONS = _compiled(
+    select(t.revisions).where(t.revisions.c.action == bindparam("action")).order_by(t.revisions.c.number)
+)
+BLOB = _compiled(select(t.blobs.c.body).where(t.blobs.c.digest == bindparam("digest")))
+
+PUT_ACTION = _replaced(t.actions, "scope")
+ADD_REVISION = _added(t.revisions)
+ADD_BLOB = _added_once(t.blobs)
+
+# Cards and what people said.
+
+INTERRUPT = _compiled(select(t.interrupts).where(t.interrupts.c.id == bindparam("id")))
+INTERRUPT_PLACE = _compiled(select(t.interrupts.c.opened_at).where(t.interrupts.c.id == bindparam("id")))
+_OLDEST = (t.interrupts.c.opened_at, t.interrupts.c.id)
+INTERRUPTS_OF_ACTION = _compiled(
+    select(t.interrupts).where(t.interrupts.c.action == bindparam("action")).order_by(*_OLDEST)
+)
+_OPEN = select(t.interrupts).where(t.OPEN).order_by(*_OLDEST)
+OPEN_INTERRUPTS = _limited(_OPEN)
+OPEN_INTERRUPTS_AFTER = _limited(_OPEN.where(tuple_(*_OLDEST) > tuple_(bindparam("opened_at"), bindparam("id"))))
+_EXPIRES_AT = t.interrupts.c.expires_at
+DUE_INTERRUPTS = _limited(select(t.interrupts).where(t.OPEN, bindparam("now") >= _EXPIRES_AT).order_by(_EXPIRES_AT))
+DECISION = _compiled(select(t.decisions).where(t.decisions.c.id == bindparam("id")))
+DECISIONS_OF_ACTION = _compiled(
+    select(t.decisions).where(t.decisions.c.action == bindparam("action")).order_by(t.decisions.c.at, t.decisions.c.id)
+)
+
+PUT_INTERRUPT = _replaced(t.interrupts, "why")
+ADD_DECISION = _added(t.decisions)
+
+# Events and work.
+
+_LEAVES = select(t.events.c.seq, t.events.c.leaf).where(t.events.c.seq > bindparam("after")).order_by(t.events.c.seq)
+EVENTS = _limited(_LEAVES)
+EVENTS_OF_RUN = _limited(_LEAVES.where(t.events.c.run == bindparam("run")))
+FREE_CALLS = _compiled(
+    select(t.events.c.leaf).where(t.events.c.run == bindparam("run"), t.FREE).order_by(t.events.c.seq)
+)
+WORK = _compiled(select(t.work).where(t.work.c.id == bindparam("id")))
+DUE_WORK = _limited(
+    select(t.work)
+    .where(
+        t.SOUND,
+        t.work.c.due_at <= bindparam("now"),
+        or_(t.work.c.leased_until.is_(None), t.work.c.leased_until <= bindparam("lease_now")),
+    )
+    .order_by(t.work.c.due_at)
+)
+WORK_OF_PROCESS = _compiled(
+    select(t.work).where(t.work.c.process == bindparam("process"), t.LEASED).order_by(t.work.c.due_at, t.work.c.id)
+)
+POISON_WORK = _limited(select(t.work).where(t.POISON).order_by(t.work.c.id))
+POISON_WORK_AFTER = _limited(select(t.work).where(t.POISON, t.work.c.id > bindparam("after")).order_by(t.work.c.id))
+
+ADD_EVENT = _compiled(insert(t.events).values({name: bindparam(name) for name in ("run", "at", "free", "leaf")}))
+PUT_WORK = _replaced(t.work, "run")
+DROP_WORK = _compiled(delete(t.work).where(t.work.c.id == bindparam("id")))
+
+# The clock, and what the store knows of itself.
+
+_LAST_EVENT = select(t.events.c.at).where(t.events.c.seq == select(func.max(t.events.c.seq)).scalar_subquery())
+LATEST = _compiled(select(_LAST_EVENT.scalar_subquery(), select(t.clock.c.at).scalar_subquery()))
+SET_CLOCK = _compiled(update(t.clock).values(at=bindparam("now")))
+META = _compiled(select(t.meta.c.value).where(t.meta.c.name == bindparam("name")))
+ADD_META = _added(t.meta)
+SCHEMA_VERSION = _compiled(select(func.max(t.schema_versions.c.number)))
+ADD_SCHEMA_VERSION = _added(t.schema_versions)

@@ -1,0 +1,257 @@
+"""The tables, stated once. A test proves that the migrations add up to exactly this.
+
+How values are kept: ids, digests and hashes packed (`packing`), times as integer microseconds since
+the epoch in UTC, states as their words, documents and typed encodings as the bytes that they are.
+In each table the columns that never change stand first, the key at the head: a change of state
+rewrites only what comes after (`rows`).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    literal_column,
+)
+
+metadata = MetaData()
+
+CLAIMED: ColumnElement[bool] = literal_column("state IN ('executing', 'rolling_back')", Boolean)
+"""Actions that hold a claim. An index and the queries that use it must say this in the same words."""
+DRIVEN: ColumnElement[bool] = literal_column("state = 'running'", Boolean)
+"""Runs that a process drives."""
+OPEN: ColumnElement[bool] = literal_column("ending IS NULL", Boolean)
+"""Cards that nobody has answered."""
+LIVE: ColumnElement[bool] = literal_column("lost = 0", Boolean)
+"""Processes that are not marked lost."""
+SOUND: ColumnElement[bool] = literal_column("poison = 0", Boolean)
+"""Work that an engine may take."""
+LEASED: ColumnElement[bool] = literal_column("process IS NOT NULL", Boolean)
+"""Work that a process has taken."""
+POISON: ColumnElement[bool] = literal_column("poison = 1", Boolean)
+"""Work that has failed too often."""
+FREE: ColumnElement[bool] = literal_column("free = 1", Boolean)
+"""Events that record a free call."""
+
+schema_versions = Table(
+    "schema_versions",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("applied_at", BigInteger, nullable=False),
+)
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)
+
+clock = Table(
+    "clock",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    # What changes.
+    Column("agent", Text, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("workflow", Text, nullable=False),
+    Column("input", LargeBinary),
+    Column("thread", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("pass_no", Integer, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("process", LargeBinary),
+    Column("result", LargeBinary),
+    Column("stored", SmallInteger, nullable=False),
+    Column("failure", LargeBinary),
+    Column("attention", Text, nullable=False),
+    Column("refusals", Integer, nullable=False),
+    Column("accept_divergence", SmallInteger, nullable=False),
+    Column("versions", LargeBinary),
+)
+Index("runs_listed", runs.c.state, runs.c.started_at, runs.c.id)
+Index("runs_driven", runs.c.process, sqlite_where=DRIVEN, postgresql_where=DRIVEN)
+
+actions = Table(
+    "actions",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    Column("run", LargeBinary, ForeignKey("runs.id"), nullable=False),
+    Column("call_key", LargeBinary, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("proposed_at", BigInteger, nullable=False),
+    # What changes.
+    Column("scope", Text, nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("parent", LargeBinary),
+    Column("attempt", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("effect_hash", LargeBinary, nullable=False),
+    Column("traits", LargeBinary, nullable=False),
+    Column("ruling", LargeBinary, nullable=False),
+    Column("interrupt", LargeBinary),
+    Column("refusal", Text),
+    Column("words", Text, nullable=False),
+    Column("refused_by", Text, nullable=False),
+    Column("cleared_at", BigInteger),
+    Column("cleared_by", LargeBinary),
+    Column("fence", Integer, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("process", LargeBinary),
+    Column("claimed_at", BigInteger),
+    Column("settled_at", BigInteger),
+    Column("result", LargeBinary),
+    Column("stored", SmallInteger, nullable=False),
+    Column("failure", LargeBinary),
+    Column("answered_by", Text, nullable=False),
+    Column("retried", SmallInteger, nullable=False),
+    # Also the index for "the actions of this run".
+    UniqueConstraint("run", "call_key", name="actions_called"),
+)
+Index("actions_claimed", actions.c.process, sqlite_where=CLAIMED, postgresql_where=CLAIMED)
+
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("action", LargeBinary, ForeignKey("actions.id"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("run", LargeBinary, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("effect_hash", LargeBinary, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    Column("facts", LargeBinary, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("by", LargeBinary),
+)
+Index("revisions_with_effect", revisions.c.run, revisions.c.effect_hash)
+
+interrupts = Table(
+    "interrupts",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("run", LargeBinary, nullable=False),
+    Column("action", LargeBinary, ForeignKey("actions.id"), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("opened_at", BigInteger, nullable=False),
+    Column("previous", LargeBinary),
+    Column("document", LargeBinary),
+    # What changes.
+    Column("why", Text, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("ending", Text),
+    Column("ended_at", BigInteger),
+    Column("decision", LargeBinary),
+)
+Index("interrupts_open", interrupts.c.opened_at, interrupts.c.id, sqlite_where=OPEN, postgresql_where=OPEN)
+Index("interrupts_due", interrupts.c.expires_at, sqlite_where=OPEN, postgresql_where=OPEN)
+Index("interrupts_of_action", interrupts.c.action)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    Column("interrupt", LargeBinary, ForeignKey("interrupts.id"), nullable=False),
+    Column("action", LargeBinary, ForeignKey("actions.id"), nullable=False),
+    Column("run", LargeBinary, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("by", LargeBinary, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("value", LargeBinary),
+    Column("shown", LargeBinary),
+    Column("mode", Text, nullable=False),
+)
+Index("decisions_of_action", decisions.c.action)
+
+processes = Table(
+    "processes",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    # What changes.
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("born", Text, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("beat_at", BigInteger, nullable=False),
+    Column("lease_s", Double, nullable=False),
+    Column("lost", SmallInteger, nullable=False),
+)
+Index("processes_live", processes.c.lost, sqlite_where=LIVE, postgresql_where=LIVE)
+
+freezes = Table(
+    "freezes",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("by", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+
+work = Table(
+    "work",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    Column("kind", Text, nullable=False),
+    # What changes.
+    Column("run", LargeBinary, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("due_at", BigInteger, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("process", LargeBinary),
+    Column("leased_until", BigInteger),
+    Column("error", Text, nullable=False),
+    Column("poison", SmallInteger, nullable=False),
+)
+Index("work_due", work.c.due_at, sqlite_where=SOUND, postgresql_where=SOUND)
+Index("work_leased", work.c.process, sqlite_where=LEASED, postgresql_where=LEASED)
+Index("work_poison", work.c.id, sqlite_where=POISON, postgresql_where=POISON)
+
+blobs = Table(
+    "blobs",
+    metadata,
+    Column("digest", LargeBinary, primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    # The position: SQLite's own row number, which costs nothing and never goes back, as nothing is deleted.
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("run", LargeBinary),
+    # The instant of the transaction. The clock is read from the newest: it may never go back behind it.
+    Column("at", BigInteger, nullable=False),
+    Column("free", SmallInteger, nullable=False),
+    Column("leaf", LargeBinary, nullable=False),
+)
+Index("events_of_run", events.c.run)
+Index("events_free", events.c.run, sqlite_where=FREE, postgresql_where=FREE)

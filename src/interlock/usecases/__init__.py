@@ -1,0 +1,1 @@
+"""One verb, one file: each makes the one unit of work that carries it out."""

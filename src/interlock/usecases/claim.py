@@ -1,0 +1,71 @@
+"""Claim a cleared action: the permission to execute, committed before the effect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import cast
+
+from interlock.canonical import Json, parse
+from interlock.domain.action import Action, ActionRequest, ActionState, Revision
+from interlock.domain.commands import Take
+from interlock.domain.errors import CallError
+from interlock.domain.ids import ActionId, InterruptId
+from interlock.domain.lifecycle import move
+from interlock.domain.ruling import Ruling
+from interlock.ports.gate import Standing
+from interlock.ports.store import Change, Rows, Unit
+from interlock.usecases.draft import Draft, Ids
+from interlock.usecases.passes import driven, frozen
+from interlock.usecases.propose import claim_of
+
+
+def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: Ids) -> Unit[Standing]:
+    """The unit that takes the claim for this pass, or answers how the action stands instead."""
+    spec = request.spec
+
+    def unit(rows: Rows) -> Change[Standing]:
+        draft = Draft(rows, ids)
+        run = driven(rows, request.run, request.pass_no, request.process)
+        action = rows.action(action_id)
+        if action is None or action.run != run.id:
+            raise CallError("unknown_action", f"there is no action {action_id} in run {run.id}")
+        revision = cast("Revision", rows.revision(action.id, action.revision))
+        arguments = cast("dict[str, Json]", parse(revision.document))["arguments"]
+        stop = frozen(rows, run.agent, action.tool, run.id)
+        if stop is not None and action.state in (ActionState.CLEARED, ActionState.IN_DOUBT):
+            return draft.change(Standing(action, draft.card(action), frozen=stop.scope))
+        take = Take(
+            request.process,
+            spec.tool_rev,
+            tuple(sorted(spec.reach)),
+            ruling_now,
+            InterruptId(ids()),
+            arguments_fit=fits(arguments, spec.schema),
+        )
+        moved = move(action, draft.card(action), take, rows.now)
+        taken = draft.moved(moved, f"executor:{request.process}")
+        if moved.claimed:
+            return draft.change(Standing(taken, claim=claim_of(taken, arguments)))
+        return draft.change(standing(draft, taken))
+
+    return unit
+
+
+def standing(draft: Draft, action: Action) -> Standing:
+    """How the action stands, with its card and, while another executor has it, until when."""
+    busy = None
+    if action.state is ActionState.EXECUTING and action.process is not None:
+        holder = draft.rows.process(action.process)
+        if holder is not None:
+            busy = holder.beat_at + timedelta(seconds=holder.lease_s)
+    return Standing(action, draft.card(action), busy_until=busy)
+
+
+def fits(arguments: Json, schema: Mapping[str, object]) -> bool:
+    """Whether stored arguments still have the names that the tool's schema knows and requires."""
+    if not isinstance(arguments, dict) or not schema:
+        return isinstance(arguments, dict)
+    known = cast("Mapping[str, object]", schema.get("properties", {}))
+    required = cast("list[str]", schema.get("required", []))
+    return set(arguments) <= set(known) and set(required) <= set(arguments)

@@ -1,0 +1,26 @@
+"""Park on an action: make sure that somebody who can help is asked."""
+
+from __future__ import annotations
+
+from interlock.domain.action import ActionState
+from interlock.domain.commands import AskPeople
+from interlock.domain.ids import ActionId, InterruptId, ProcessId
+from interlock.domain.lifecycle import move
+from interlock.ports.gate import Standing
+from interlock.ports.store import Change, Rows, Unit
+from interlock.usecases.draft import Draft, Ids
+from interlock.usecases.settle import known
+
+
+def park(action_id: ActionId, process: ProcessId, why: str, ids: Ids) -> Unit[Standing]:
+    """The unit that opens the reconcile card of an action in doubt, if it has none; else only looks."""
+
+    def unit(rows: Rows) -> Change[Standing]:
+        draft = Draft(rows, ids)
+        action = known(rows, action_id)
+        if action.state is ActionState.IN_DOUBT:
+            ask = AskPeople(InterruptId(ids()), why or "it is not known whether it happened")
+            action = draft.moved(move(action, draft.card(action), ask, rows.now), f"executor:{process}")
+        return draft.change(Standing(action, draft.card(action)))
+
+    return unit

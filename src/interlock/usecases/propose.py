@@ -1,0 +1,171 @@
+"""Propose an action: find it again, or begin it under its ruling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from interlock.canonical import Json
+from interlock.domain.action import Action, ActionRequest, ActionState, Claim, RefusalKind, Revision, Traits
+from interlock.domain.commands import Expire, Take
+from interlock.domain.errors import Diverged
+from interlock.domain.events import EventType
+from interlock.domain.ids import ActionId, Digest, EffectHash, InterruptId
+from interlock.domain.lifecycle import Opening, begin, due, move
+from interlock.domain.ruling import Ruling
+from interlock.domain.run import Run
+from interlock.ports.gate import Standing
+from interlock.ports.store import Change, Rows, Unit
+from interlock.usecases.draft import Draft, Ids
+from interlock.usecases.leave_run import REFUSALS_BEFORE_ATTENTION
+from interlock.usecases.passes import driven, frozen
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A request with everything that is made before the transaction: document, digest, ruling, ids."""
+
+    request: ActionRequest
+    action: ActionId
+    agent: str
+    digest: Digest
+    effect: EffectHash
+    document: bytes
+    facts: bytes
+    ruling: Ruling
+    blobs: dict[str, bytes]
+
+
+def propose(proposal: Proposal, ids: Ids) -> Unit[Standing]:
+    """The unit that answers how the call stands; where nobody is asked it takes the claim as well."""
+    request = proposal.request
+
+    def unit(rows: Rows) -> Change[Standing]:
+        draft = Draft(rows, ids)
+        run = driven(rows, request.run, request.pass_no, request.process)
+        found = rows.action_of_call(request.run, request.call_key)
+        if found is not None:
+            return _found(draft, found)
+        if request.unseen and not run.accept_divergence:
+            raise Diverged(
+                f"run {run.id} called {request.spec.name}, but the record expects {request.unseen} first",
+                run=run.id,
+                expected=request.unseen,
+                got=request.spec.name,
+            )
+        return _begin(draft, run, proposal)
+
+    return unit
+
+
+def _found(draft: Draft, action: Action) -> Change[Standing]:
+    card = draft.card(action)
+    if due(action, card, draft.rows.now):
+        action = draft.moved(move(action, card, Expire(), draft.rows.now))
+    return draft.change(Standing(action, draft.card(action)))
+
+
+def _begin(draft: Draft, run: Run, proposal: Proposal) -> Change[Standing]:
+    request, spec, now = proposal.request, proposal.request.spec, draft.rows.now
+    same = draft.rows.actions_with_effect(run.id, proposal.effect)
+    traits = Traits(
+        reversibility=spec.worst.value,
+        idempotent=spec.idempotent,
+        probed=spec.probed,
+        composite=spec.composite,
+        own_call_id=request.own_call_id,
+        reach=tuple(sorted(spec.reach)),
+        tool_rev=spec.tool_rev,
+    )
+    action = Action(
+        id=proposal.action,
+        run=run.id,
+        agent=proposal.agent,
+        tool=spec.name,
+        call_key=request.call_key,
+        scope=request.scope,
+        seq=request.seq,
+        state=ActionState.CLEARED,
+        revision=1,
+        digest=proposal.digest,
+        effect_hash=proposal.effect,
+        traits=traits,
+        ruling=proposal.ruling,
+        proposed_at=now,
+        parent=request.parent,
+        attempt=1 + sum(1 for other, revision in same if _failed(other, revision)),
+    )
+    opening = Opening(
+        InterruptId(draft.ids()),
+        repeated=_repeated(same),
+        duplicate=_duplicate(same, now) if traits.guards_repetition else "",
+        nested=f"{spec.name} would pause inside {request.inside}, which cannot pause" if request.inside else "",
+    )
+    begun = draft.moved(begin(action, opening, now), f"agent:{proposal.agent}")
+    draft.revisions.append(
+        Revision(action.id, 1, run.id, proposal.digest, proposal.effect, proposal.document, proposal.facts, now)
+    )
+    draft.blobs.update(proposal.blobs)
+    _count_refusals(draft, run, begun)
+    if begun.state is not ActionState.CLEARED:
+        return draft.change(Standing(begun, draft.card(begun)))
+    stop = frozen(draft.rows, proposal.agent, spec.name, run.id)
+    if stop is not None:
+        return draft.change(Standing(begun, frozen=stop.scope))
+    take = Take(request.process, spec.tool_rev, traits.reach, proposal.ruling, InterruptId(draft.ids()))
+    taken = move(begun, None, take, now)
+    draft.moved(taken, f"executor:{request.process}")
+    return draft.change(Standing(taken.action, claim=claim_of(taken.action, request.arguments)))
+
+
+def claim_of(action: Action, arguments: Json) -> Claim:
+    """The claim just taken. One key for all tries of a revision, another one after an edit or a failure."""
+    return Claim(
+        action.id,
+        action.fence,
+        action.digest,
+        arguments,
+        f"{action.id}.{action.revision}",
+        action.attempt,
+        action.tries,
+    )
+
+
+def _failed(action: Action, revision: int) -> bool:
+    return action.state is ActionState.FAILED and action.revision == revision
+
+
+def _repeated(same: Sequence[tuple[Action, int]]) -> str:
+    """The words of an earlier no, or edit, to this very effect in this run."""
+    for action, revision in same:
+        if revision < action.revision:
+            return f"a reviewer changed this very call of {action.tool} to something else; the original must not be retried"
+        if action.refusal in (RefusalKind.REJECTED, RefusalKind.REDIRECTED):
+            said = f": {action.words}" if action.words else ""
+            return f"{action.refused_by} {action.refusal.value} this very call before{said}"
+    return ""
+
+
+def _duplicate(same: Sequence[tuple[Action, int]], now: datetime) -> str:
+    for action, revision in same:
+        if revision != action.revision:
+            continue
+        if action.state is ActionState.DONE and action.settled_at is not None:
+            ago = max(0, round((now - action.settled_at).total_seconds()))
+            return f"identical to one that ran {ago} s ago"
+        if action.state in (ActionState.EXECUTING, ActionState.IN_DOUBT):
+            return f"identical to one that is {action.state.value.replace('_', ' ')}"
+    return ""
+
+
+def _count_refusals(draft: Draft, run: Run, action: Action) -> None:
+    if action.refusal is RefusalKind.REPEATED:
+        refusals = run.refusals + 1
+        attention = run.attention
+        if refusals == REFUSALS_BEFORE_ATTENTION:
+            attention = f"the agent proposed {action.tool} again after it was turned down: {action.words}"
+            draft.tell(EventType.RUN_NEEDS_ATTENTION, run=run, action=action, body={"why": attention})
+        draft.put(replace(run, refusals=refusals, attention=attention))
+    elif run.refusals and run.refusals < REFUSALS_BEFORE_ATTENTION:
+        draft.put(replace(run, refusals=0))

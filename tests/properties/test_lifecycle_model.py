@@ -1,0 +1,633 @@
+"""The state machine of an action beside a model that is written from the design, in whatever order things happen.
+
+`Paper` says what the design says should come of each command; `Trace` watches what really came of it and knows
+nothing of the model. Neither reads the code of the state machine.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from interlock.domain import commands as c
+from interlock.domain.action import Action, ActionState, CallKey, RefusalKind, Traits
+from interlock.domain.decision import Verdict
+from interlock.domain.errors import DecisionError
+from interlock.domain.events import EventType
+from interlock.domain.ids import ActionId, DecisionId, Digest, EffectHash, InterruptId, ProcessId, RunId
+from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
+from interlock.domain.lifecycle import Moved, Opening, begin, due, move
+from interlock.domain.ruling import Reason, Ruling
+from interlock.domain.tool import InterruptPolicy
+
+S, E = ActionState, EventType
+NONE, ASYNC, SOFT, HARD, DENY = InterruptPolicy
+
+START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
+OPEN_FOR = timedelta(hours=4)
+GOOD_FOR = timedelta(hours=1)
+MOST_RUNS = 3
+LAPSED = {"expired", "withdrawn", "superseded", "tool_changed"}
+PEOPLE = ("reviewer:ana", "reviewer:li")
+PROCESSES = tuple(ProcessId(name) for name in ("p1", "p2", "p3"))
+
+
+def ruling(policy: InterruptPolicy, profile: str = "cautious") -> Ruling:
+    reasons = (Reason("because", f"it is {policy.value}"),)
+    return Ruling(policy, policy, reasons, profile, expires_in=OPEN_FOR, approval_valid_for=GOOD_FOR)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the model says should come of a command."""
+
+    facts: tuple[EventType, ...] = ()
+    opens: str = ""
+    closes: str = ""
+    claimed: bool = False
+    refusal: str = ""
+    error: str = ""
+
+
+NOTHING = Said()
+
+
+@dataclass
+class Paper:
+    """An action as the design tells of it: what is known, what was said about it, and who holds it.
+
+    `happened` is what is known of the effect: `no`, `unknown` or `yes`. `yes_at` is when a person last said yes
+    (None: nobody did). `runs` counts executions since a person last looked.
+    """
+
+    traits: Traits
+    strictness: int
+    state: str = ""
+    card: str = ""
+    deadline: datetime | None = None
+    yes_at: datetime | None = None
+    happened: str = "no"
+    runs: int = 0
+    fence: int = 0
+    holder: str | None = None
+    told: tuple[str, bytes | None] | None = None
+    by_word: bool = False
+    refusal: str = ""
+    retried: bool = False
+    rev: str = "rev1"
+    revision: int = 1
+
+    # -- the steps that the design names -----------------------------------------------------------
+
+    def hold(self, now: datetime) -> None:
+        self.state, self.card, self.deadline = "held", "action", now + OPEN_FOR
+        self.yes_at, self.runs, self.holder = None, 0, None
+
+    def refuse(self, kind: str) -> None:
+        self.state, self.refusal, self.card = "refused", kind, ""
+
+    def lapse(self) -> Said:
+        self.refuse("expired")
+        return Said((E.INTERRUPT_EXPIRED,), closes="expired")
+
+    def late(self, now: datetime) -> bool:
+        return self.card == "action" and self.deadline is not None and now >= self.deadline
+
+    def doubt(self, fact: EventType) -> Said:
+        """Unknown: the machinery helps itself where it may; else a person is asked."""
+        self.state, self.happened, self.holder = "in_doubt", "unknown", None
+        if self.may_rerun or self.traits.probed:
+            return Said((fact,))
+        return self.ask((fact,))
+
+    def ask(self, facts: tuple[EventType, ...] = ()) -> Said:
+        self.card = "reconcile"
+        return Said((*facts, E.RECONCILE_OPENED), opens="reconcile")
+
+    def doubt_again(self, fact: EventType, *, ask: bool) -> Said:
+        """A person let it run again, and it did not: nobody knows more than before."""
+        self.state, self.yes_at = "in_doubt", None
+        return self.ask((fact,)) if ask else Said((fact,))
+
+    @property
+    def may_rerun(self) -> bool:
+        harmless = self.traits.idempotent or self.traits.reversibility in ("reversible", "read_only")
+        return harmless and self.runs < MOST_RUNS
+
+    # -- commands ----------------------------------------------------------------------------------
+
+    def begin(self, opening: Opening, profile: str, now: datetime) -> Said:
+        if opening.repeated:
+            self.refuse("repeated")
+            return Said((E.ACTION_REFUSED,))
+        if opening.duplicate and profile != "record":
+            self.strictness = max(self.strictness, HARD.rank)
+        if self.strictness == DENY.rank:
+            self.refuse("denied")
+            return Said((E.ACTION_REFUSED,))
+        if self.strictness < SOFT.rank:
+            self.state = "cleared"
+            return Said((E.ACTION_CLEARED,))
+        if opening.nested:
+            self.refuse("nested_pause")
+            return Said((E.ACTION_REFUSED,))
+        self.hold(now)
+        return Said((E.ACTION_HELD,), opens="action")
+
+    def decide(self, verdict: Verdict, revised: InterruptPolicy, now: datetime) -> Said:
+        if self.card != "action":
+            return Said(error="not_open")
+        if self.late(now):
+            said = self.lapse()
+            if verdict is Verdict.REJECT:
+                return replace(said, facts=(*said.facts, E.LATE_REJECTION_RECORDED))
+            return replace(said, refusal="expired")
+        if verdict.reconciles:
+            return Said(error="bad_verdict")
+        if verdict is Verdict.MODIFY and revised is DENY:
+            return Said(error="edit_denied")
+        self.card = ""
+        if verdict in (Verdict.REJECT, Verdict.REDIRECT):
+            self.refuse("rejected" if verdict is Verdict.REJECT else "redirected")
+            return Said((E.DECISION_RECORDED,), closes=self.refusal)
+        if verdict is Verdict.RESPOND:
+            self.state, self.by_word = "done", True
+            return Said((E.DECISION_RECORDED,), closes="responded")
+        self.state, self.yes_at = "cleared", now
+        if verdict is Verdict.MODIFY:
+            self.revision, self.runs, self.strictness = self.revision + 1, 0, revised.rank
+            return Said((E.DECISION_RECORDED,), closes="modified")
+        return Said((E.DECISION_RECORDED,), closes="approved")
+
+    def expire(self, now: datetime) -> Said:
+        return self.lapse() if self.late(now) else NOTHING
+
+    def revoke(self, now: datetime) -> Said:
+        if self.state in ("executing", "done"):
+            return Said(error="already_claimed")
+        if self.state != "cleared" or self.yes_at is None:
+            return Said(error="not_approved")
+        if self.happened == "unknown":
+            return self.doubt_again(E.APPROVAL_REVOKED, ask=True)
+        self.hold(now)
+        return Said((E.APPROVAL_REVOKED,), opens="action")
+
+    def leave_behind(self, kind: str, fact: EventType, now: datetime) -> Said:
+        if self.late(now):
+            return self.lapse()
+        if self.state not in ("held", "cleared"):
+            return NOTHING
+        if self.state == "cleared" and self.happened == "unknown":
+            return self.doubt_again(E.ACTION_IN_DOUBT, ask=False)
+        closes = kind if self.card else ""
+        self.refuse(kind)
+        return Said((fact,), closes=closes)
+
+    def take(self, command: c.Take, now: datetime) -> Said:
+        if self.late(now):
+            return self.lapse()
+        if self.state == "executing" and self.traits.composite:
+            self.holder = command.process
+            return Said(claimed=True)
+        rerun = self.state == "in_doubt"
+        if not (self.state == "cleared" or (rerun and self.may_rerun and not self.card)):
+            return NOTHING
+        against = self.against(command, now)
+        if against is None:
+            self.state, self.holder, self.happened = "executing", command.process, "unknown"
+            self.fence, self.runs = self.fence + 1, self.runs + 1
+            return Said((E.ACTION_CLAIMED,), claimed=True)
+        if rerun:
+            return self.ask()
+        if self.happened == "unknown":
+            return self.doubt_again(E.ACTION_IN_DOUBT, ask=True)
+        if against != "look again":
+            self.refuse(against)
+            return Said((E.ACTION_REFUSED,))
+        if self.stricter(command):
+            self.strictness = command.ruling_now.policy.rank
+        self.hold(now)
+        return Said((E.ACTION_HELD_AGAIN,), opens="action")
+
+    def against(self, command: c.Take, now: datetime) -> str | None:
+        """What stands against executing now: the age of the yes, the tool as it is now, the policy as it is now."""
+        if self.state == "cleared" and self.yes_at is not None and now - self.yes_at > GOOD_FOR:
+            return "look again"
+        if self.runs >= MOST_RUNS:
+            return "look again"
+        if command.tool_rev != self.rev:
+            if not command.arguments_fit or command.reach != self.traits.reach:
+                return "tool_changed"
+            if self.traits.reversibility == "irreversible" and self.yes_at is not None:
+                if self.state == "cleared" and self.happened == "no":
+                    self.rev = command.tool_rev
+                return "look again"
+        if command.ruling_now.policy is DENY and self.strictness < DENY.rank:
+            return "denied"
+        return "look again" if self.stricter(command) else None
+
+    def stricter(self, command: c.Take) -> bool:
+        policy = command.ruling_now.policy
+        return policy.rank > self.strictness and policy in (SOFT, HARD) and self.yes_at is None
+
+    def settle(self, fence: int, outcome: c.Outcome) -> Said:
+        kind, payload = outcome.kind.value, outcome.result or outcome.failure
+        current = fence == self.fence
+        if current and self.state == "executing":
+            if kind == "in_doubt":
+                return self.doubt(E.ACTION_IN_DOUBT)
+            self.settled(kind, payload)
+            return Said((E.ACTION_DONE if kind == "done" else E.ACTION_FAILED,))
+        if kind == "in_doubt":
+            return NOTHING
+        if current and self.state == "in_doubt":
+            closes = "settled" if self.card else ""
+            self.settled(kind, payload)
+            return Said((E.LATE_OUTCOME_RECORDED,), closes=closes)
+        if current and self.state == kind and self.told == (kind, payload):
+            return NOTHING
+        return Said((E.OUTCOME_CONFLICTED,))
+
+    def settled(self, kind: str, payload: bytes | None) -> None:
+        self.state, self.told, self.card, self.holder = kind, (kind, payload), "", None
+        self.happened = "yes" if kind == "done" else "no"
+
+    def lose(self, process: str) -> Said:
+        if self.holder != process or self.state not in ("executing", "rolling_back"):
+            return NOTHING
+        self.holder = None
+        if self.state == "rolling_back":
+            self.state = "rollback_failed"
+            return Said((E.ROLLBACK_FAILED,))
+        return NOTHING if self.traits.composite else self.doubt(E.ACTION_IN_DOUBT)
+
+    def ask_people(self) -> Said:
+        return self.ask() if self.state == "in_doubt" and not self.card else NOTHING
+
+    def reconcile(self, verdict: Verdict, person: bool, now: datetime) -> Said:
+        if self.state != "in_doubt":
+            return Said(error="not_in_doubt")
+        if not verdict.reconciles:
+            return Said(error="bad_verdict")
+        if person and not self.card:
+            return Said(error="not_open")
+        closes, self.card = "reconciled" if self.card else "", ""
+        if verdict is not Verdict.RUN_AGAIN:
+            self.settled("done" if verdict is Verdict.FOUND_DONE else "failed", None)
+            self.told, self.by_word = None, True
+        elif person:
+            self.state, self.yes_at, self.runs = "cleared", now, 0
+        else:
+            self.state, self.happened = "cleared", "no"
+        return Said((E.ACTION_RECONCILED,), closes=closes)
+
+    def try_anew(self) -> Said:
+        lapsed = self.state == "refused" and self.refusal in LAPSED
+        if self.retried or not (self.state == "failed" or lapsed):
+            return NOTHING
+        self.retried = True
+        return Said((E.ACTION_RETRIED,))
+
+    def start_rollback(self, process: str) -> Said:
+        if self.state != "done" or self.by_word:
+            return Said(error="not_done")
+        self.state, self.fence, self.holder = "rolling_back", self.fence + 1, process
+        return Said((E.ROLLBACK_STARTED,), claimed=True)
+
+    def end_rollback(self, fence: int, came_to: str) -> Said:
+        if self.state != "rolling_back" or fence != self.fence:
+            return NOTHING
+        self.holder = None
+        self.state, fact = {
+            "done": ("rolled_back", E.ROLLBACK_DONE),
+            "conflict": ("rollback_conflict", E.ROLLBACK_CONFLICTED),
+            "failed": ("rollback_failed", E.ROLLBACK_FAILED),
+        }[came_to]
+        return Said((fact,))
+
+
+CHANGES_STATE = {
+    E.ACTION_HELD, E.ACTION_CLEARED, E.ACTION_REFUSED, E.ACTION_HELD_AGAIN, E.ACTION_CLAIMED, E.ACTION_DONE,
+    E.ACTION_FAILED, E.ACTION_IN_DOUBT, E.ACTION_RECONCILED, E.ACTION_WITHDRAWN, E.ACTION_SUPERSEDED,
+    E.DECISION_RECORDED, E.APPROVAL_REVOKED, E.INTERRUPT_EXPIRED, E.LATE_OUTCOME_RECORDED, E.ROLLBACK_STARTED,
+    E.ROLLBACK_DONE, E.ROLLBACK_FAILED, E.ROLLBACK_CONFLICTED,
+}  # fmt: skip
+
+# What an ending says must have become of the action.
+ENDING_MEANS = {
+    Ending.APPROVED: {S.CLEARED},
+    Ending.MODIFIED: {S.CLEARED},
+    Ending.RESPONDED: {S.DONE},
+    Ending.RECONCILED: {S.CLEARED, S.DONE, S.FAILED},
+    Ending.SETTLED: {S.DONE, S.FAILED},
+    Ending.REJECTED: {RefusalKind.REJECTED},
+    Ending.REDIRECTED: {RefusalKind.REDIRECTED},
+    Ending.EXPIRED: {RefusalKind.EXPIRED},
+    Ending.WITHDRAWN: {RefusalKind.WITHDRAWN},
+    Ending.SUPERSEDED: {RefusalKind.SUPERSEDED},
+}
+NAMELESS = {RefusalKind.EXPIRED, RefusalKind.SUPERSEDED}
+
+
+@dataclass
+class Trace:
+    """Everything that ever happened to one action, and the laws that hold for all of it."""
+
+    cards: dict[InterruptId, Interrupt] = field(default_factory=dict)
+    fences: list[int] = field(default_factory=list)
+    clearings: int = 0
+    runs_alone: int = 0
+    known_not_to_have_happened: bool = True
+
+    def watch(self, before: Action | None, command: object, after: Moved) -> None:
+        self.watch_cards(after)
+        self.watch_facts(before, after)
+        if before is not None:
+            self.watch_change(before, command, after)
+        self.watch_clearing(before, command, after)
+        self.watch_refusal(after)
+
+    def watch_cards(self, after: Moved) -> None:
+        for card in after.interrupts:
+            known = self.cards.get(card.id)
+            if known is None:
+                assert card.open, "a card is born open"
+            else:
+                assert known.open, "a card closes once and never changes again"
+                assert not card.open
+                assert replace(card, ending=None, ended_at=None, decision=None) == known
+            if card.ending is not None:
+                action = after.action
+                assert ENDING_MEANS[card.ending] & {action.state, action.refusal}, card.ending
+                human = card.ending not in (Ending.EXPIRED, Ending.SUPERSEDED, Ending.WITHDRAWN, Ending.SETTLED)
+                assert human or card.decision is None
+            self.cards[card.id] = card
+        still = [card for card in self.cards.values() if card.open]
+        assert len(still) <= 1, "at most one open card"
+        kinds = {card.kind for card in still}
+        assert (kinds == {InterruptKind.ACTION}) == (after.action.state is S.HELD)
+        assert InterruptKind.RECONCILE not in kinds or after.action.state is S.IN_DOUBT
+        for card in still:
+            assert after.action.interrupt == card.id
+            assert card.revision == after.action.revision
+            if card.kind is InterruptKind.ACTION:
+                assert card.digest == after.action.digest, "what is shown is what will run"
+
+    def watch_facts(self, before: Action | None, after: Moved) -> None:
+        types = [fact.type for fact in after.facts]
+        changed = before is None or before.state is not after.action.state
+        assert len([kind for kind in types if kind in CHANGES_STATE]) == changed, types
+        assert (E.RECONCILE_OPENED in types) == any(
+            card.open and card.kind is InterruptKind.RECONCILE for card in after.interrupts
+        )
+        if E.OUTCOME_CONFLICTED in types:
+            assert after == Moved(before, (), after.facts) if before else False, "a conflict changes nothing"
+        for fact in after.facts:
+            assert fact.interrupt is None or fact.interrupt in self.cards
+
+    def watch_change(self, before: Action, command: object, after: Moved) -> None:
+        action = after.action
+        same = replace(
+            before, id=action.id, run=action.run, call_key=action.call_key, seq=action.seq, parent=action.parent
+        )
+        assert same == before, "an action stays the one it is"
+        claims = action.state is not before.state and action.state in (S.EXECUTING, S.ROLLING_BACK)
+        assert action.fence == before.fence + claims
+        if (action.revision, action.digest) != (before.revision, before.digest):
+            assert isinstance(command, c.Decide)
+            assert command.verdict is Verdict.MODIFY
+        if before.state is S.REFUSED:
+            assert replace(action, retried=before.retried) == before, "what was refused never moves again"
+        if before.state is S.DONE:
+            assert (action.result, action.stored) == (before.result, before.stored)
+        if action.state is S.EXECUTING and before.state is not S.EXECUTING:
+            self.watch_execution(before, command, after)
+
+    def watch_execution(self, before: Action, command: object, after: Moved) -> None:
+        action = after.action
+        assert isinstance(command, c.Take)
+        assert after.claimed
+        assert action.fence not in self.fences, "one effect a fence"
+        self.fences.append(action.fence)
+        self.runs_alone += 1
+        assert self.runs_alone <= MOST_RUNS, "a person looks before it is executed a fourth time"
+        self.known_not_to_have_happened = False
+        if before.state is S.IN_DOUBT:
+            assert action.traits.reruns, "what is in doubt is never silently executed again"
+        else:
+            assert before.state is S.CLEARED
+            assert before.cleared_by is not None or not before.ruling.policy.holds
+        if not action.traits.reruns:
+            assert len(self.fences) <= self.clearings, "one execution a clearing"
+
+    def watch_clearing(self, before: Action | None, command: object, after: Moved) -> None:
+        action = after.action
+        person = isinstance(command, c.Decide) or (isinstance(command, c.Reconcile) and command.decision is not None)
+        if action.state is S.CLEARED and (before is None or before.state is not S.CLEARED):
+            self.clearings += 1
+            assert before is None or person or isinstance(command, c.Reconcile)
+        if person or action.state is S.HELD:
+            self.runs_alone = 0
+        told = isinstance(command, c.Reconcile) and command.decision is None and command.verdict is Verdict.RUN_AGAIN
+        if action.state is S.FAILED or told:
+            self.known_not_to_have_happened = True
+
+    def watch_refusal(self, after: Moved) -> None:
+        action = after.action
+        if action.state is not S.REFUSED:
+            assert action.refusal is None
+            return
+        assert action.refusal is not None
+        assert self.known_not_to_have_happened, "refused means that it was not run"
+        if action.refusal in NAMELESS:
+            assert not action.refused_by
+            assert not any(fact.actor for fact in after.facts if fact.type is not E.LATE_REJECTION_RECORDED)
+
+
+OUTCOMES = (
+    c.Outcome(c.OutcomeKind.DONE, result=b'"paid"'),
+    c.Outcome(c.OutcomeKind.DONE, result=b'"paid twice"'),
+    c.Outcome(c.OutcomeKind.DONE, stored=False),
+    c.Outcome(c.OutcomeKind.FAILED, failure=b'"refused"'),
+    c.Outcome(c.OutcomeKind.FAILED),
+    c.Outcome(c.OutcomeKind.IN_DOUBT, failure=b'"time-out"'),
+)
+
+a_policy = st.sampled_from([NONE, NONE, ASYNC, SOFT, HARD, HARD, DENY])
+a_process = st.sampled_from(PROCESSES)
+a_person = st.sampled_from(PEOPLE)
+sometimes = st.sampled_from([False, False, False, True])
+
+
+class LifecycleMachine(RuleBasedStateMachine):
+    """One action, the model and the trace, moved together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = START
+        self.numbers = count(1)
+        self.trace = Trace()
+
+    def fresh(self, kind: str) -> str:
+        return f"{kind}{next(self.numbers)}"
+
+    def new_card(self) -> InterruptId:
+        return InterruptId(self.fresh("card"))
+
+    def card(self) -> Interrupt | None:
+        return self.trace.cards[self.action.interrupt] if self.action.interrupt else None
+
+    @initialize(
+        traits=st.builds(
+            Traits,
+            reversibility=st.sampled_from(["read_only", "reversible", "compensable", "irreversible", "irreversible"]),
+            idempotent=sometimes, probed=sometimes, composite=sometimes,
+            reach=st.just(("spends",)), tool_rev=st.just("rev1"),
+        ),
+        policy=a_policy, record=sometimes, repeated=sometimes, duplicate=sometimes, nested=sometimes,
+    )  # fmt: skip
+    def proposed(
+        self, traits: Traits, policy: InterruptPolicy, record: bool, repeated: bool, duplicate: bool, nested: bool
+    ) -> None:
+        profile = "record" if record else "cautious"
+        draft = Action(
+            id=ActionId("action"), run=RunId("run"), agent="billing", tool="pay", call_key=CallKey("call"), scope="",
+            seq=1, state=S.CLEARED, revision=1, digest=Digest("digest1"), effect_hash=EffectHash("effect1"),
+            traits=traits, ruling=ruling(policy, profile), proposed_at=START,
+        )  # fmt: skip
+        opening = Opening(
+            self.new_card(), "turned down before" * repeated, "ran just now" * duplicate, "inside pay_all" * nested
+        )
+        self.paper = Paper(traits, policy.rank)
+        said = self.paper.begin(opening, profile, self.now)
+        begun = begin(draft, opening, self.now)
+        assert begin(draft, opening, self.now) == begun
+        self.trace.watch(None, None, begun)
+        self.compare(begun, said)
+        self.action = begun.action
+
+    def do(self, command: c.Command, said: Said) -> None:
+        before, card = self.action, self.card()
+        kept = (replace(before), replace(card) if card else None)
+        if said.error:
+            with pytest.raises(DecisionError) as refused:
+                move(before, card, command, self.now)
+            assert refused.value.code == said.error
+            return
+        after, again = move(before, card, command, self.now), move(before, card, command, self.now)
+        assert (before, card) == kept, "what is handed in stays as it was"
+        assert str(after.refusal) == str(again.refusal)
+        assert replace(after, refusal=None) == replace(again, refusal=None), "the same question gets the same answer"
+        self.trace.watch(before, command, after)
+        self.action = after.action
+        self.compare(after, said)
+
+    def compare(self, after: Moved, said: Said) -> None:
+        closed = "".join(card.ending.value for card in after.interrupts if card.ending is not None)
+        opened = "".join(card.kind.value for card in after.interrupts if card.open)
+        assert Said(
+            facts=tuple(fact.type for fact in after.facts), opens=opened, closes=closed, claimed=after.claimed,
+            refusal=after.refusal.code if after.refusal else "",
+        ) == said  # fmt: skip
+
+    @invariant()
+    def the_action_is_what_the_model_says(self) -> None:
+        action, paper = self.action, self.paper
+        assert action.state.value == paper.state
+        assert (action.refusal.value if action.refusal else "") == paper.refusal
+        assert (action.fence, action.revision, action.retried) == (paper.fence, paper.revision, paper.retried)
+        assert (self.action.process or None) == paper.holder
+        assert due(action, self.card(), self.now) == paper.late(self.now)
+
+    # -- people ------------------------------------------------------------------------------------
+
+    @rule(verdict=st.sampled_from(list(Verdict)[:5]), by=a_person, revised=st.sampled_from([HARD, HARD, NONE, DENY]))
+    def a_person_decides(self, verdict: Verdict, by: str, revised: InterruptPolicy) -> None:
+        number = self.action.revision + 1
+        self.do(
+            c.Decide(
+                verdict, by, DecisionId(self.fresh("decision")), "as I say",
+                c.Revised(Digest(f"digest{number}"), EffectHash(f"effect{number}"), ruling(revised)), b'"my own"',
+            ),
+            self.paper.decide(verdict, revised, self.now),
+        )  # fmt: skip
+
+    @rule(verdict=st.sampled_from([Verdict.FOUND_DONE, Verdict.FOUND_FAILED, Verdict.RUN_AGAIN]), by=a_person)
+    def a_person_answers_another_question(self, verdict: Verdict, by: str) -> None:
+        self.do(c.Decide(verdict, by, DecisionId(self.fresh("decision"))), self.paper.decide(verdict, HARD, self.now))
+
+    @rule(by=a_person)
+    def a_person_takes_a_yes_back(self, by: str) -> None:
+        self.do(c.Revoke(by, self.new_card(), "wait"), self.paper.revoke(self.now))
+
+    @rule(verdict=st.sampled_from([*list(Verdict)[5:]] * 3 + list(Verdict)), by=a_person, probe=sometimes)
+    def somebody_says_what_happened(self, verdict: Verdict, by: str, probe: bool) -> None:
+        decision = None if probe else DecisionId(self.fresh("decision"))
+        who = "probe" if probe else by
+        command = c.Reconcile(verdict, who, decision, b'"found"', failure=b'"found out"', note="I looked")
+        self.do(command, self.paper.reconcile(verdict, not probe, self.now))
+
+    @rule()
+    def a_person_tries_the_run_anew(self) -> None:
+        self.do(c.TryAnew(), self.paper.try_anew())
+
+    # -- the machinery -----------------------------------------------------------------------------
+
+    @rule(
+        process=a_process, rev=st.sampled_from(["rev1", "rev1", "rev1", "rev2", "rev3"]), moved=sometimes,
+        misfit=sometimes, stricter=st.sampled_from([None, None, None, NONE, SOFT, HARD, DENY]),
+    )  # fmt: skip
+    def a_process_asks_for_the_claim(
+        self, process: ProcessId, rev: str, moved: bool, misfit: bool, stricter: InterruptPolicy | None
+    ) -> None:
+        now = ruling(stricter) if stricter is not None else self.action.ruling
+        reach = ("privilege", "spends") if moved else ("spends",)
+        command = c.Take(process, rev, reach, now, self.new_card(), arguments_fit=not misfit)
+        self.do(command, self.paper.take(command, self.now))
+
+    @rule(outcome=st.sampled_from(OUTCOMES), back=st.sampled_from([0, 0, 0, 1, 2, -1]))
+    def an_executor_reports(self, outcome: c.Outcome, back: int) -> None:
+        fence = self.action.fence - back
+        self.do(c.Settle(fence, outcome, self.new_card()), self.paper.settle(fence, outcome))
+
+    @rule(process=a_process)
+    def a_process_dies(self, process: ProcessId) -> None:
+        self.do(c.LoseLease(process, self.new_card()), self.paper.lose(process))
+
+    @rule()
+    def a_run_parks_on_the_doubt(self) -> None:
+        self.do(c.AskPeople(self.new_card(), "it is not known whether it happened"), self.paper.ask_people())
+
+    @rule()
+    def the_sweeper_comes_by(self) -> None:
+        self.do(c.Expire(), self.paper.expire(self.now))
+
+    @rule(by=a_person)
+    def the_run_is_cancelled(self, by: str) -> None:
+        self.do(c.Withdraw(by, "cancelled"), self.paper.leave_behind("withdrawn", E.ACTION_WITHDRAWN, self.now))
+
+    @rule()
+    def the_thread_moves_on(self) -> None:
+        self.do(c.Supersede("moved on"), self.paper.leave_behind("superseded", E.ACTION_SUPERSEDED, self.now))
+
+    @rule(by=a_person, process=a_process)
+    def a_rollback_starts(self, by: str, process: ProcessId) -> None:
+        self.do(c.StartRollback(by, process), self.paper.start_rollback(process))
+
+    @rule(came_to=st.sampled_from(["done", "failed", "conflict"]), back=st.sampled_from([0, 0, 1]))
+    def a_rollback_ends(self, came_to: str, back: int) -> None:
+        fence = self.action.fence - back
+        self.do(c.EndRollback(fence, came_to, "so it went"), self.paper.end_rollback(fence, came_to))
+
+    @rule(later=st.sampled_from([timedelta(microseconds=1), timedelta(minutes=1), GOOD_FOR, OPEN_FOR]))
+    def time_passes(self, later: timedelta) -> None:
+        self.now += later
+
+
+TestLifecycle: Any = LifecycleMachine.TestCase
+TestLifecycle.settings = settings(max_examples=400, stateful_step_count=40)
