@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from interlock.canonical import fingerprint
 from interlock.domain.ids import ActionId, DecisionId, Digest, InterruptId, RunId
 
 
@@ -60,3 +61,8 @@ class Interrupt:
     def open(self) -> bool:
         """Whether it still waits for people."""
         return self.ending is None
+
+    @property
+    def fingerprint(self) -> str:
+        """The digest, short enough for people to compare."""
+        return fingerprint(self.digest)

@@ -12,9 +12,10 @@ from interlock.domain.events import Event
 from interlock.domain.ids import ActionId, Digest, InterruptId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.reviewers import Principal
-from interlock.domain.run import Freeze, Run, RunState, Work
+from interlock.domain.run import Freeze, Process, Run, RunState, Work
+from interlock.kernel.health import Health
 from interlock.kernel.kernel import Kernel
-from interlock.kernel.views import CardView, RunView
+from interlock.kernel.views import ActionView, CardView, RunView
 from interlock.schema import SchemaError, plain_to_tree, revise
 
 FOUND = {"done": Verdict.FOUND_DONE, "failed": Verdict.FOUND_FAILED, "run_again": Verdict.RUN_AGAIN}
@@ -53,17 +54,37 @@ class ReviewDesk:
         return view
 
     def find(self, wanted: str) -> CardView:
-        """A card by its id, or an open one by its fingerprint; raises where there is none, or more than one."""
+        """A card by its id or fingerprint: an open one first, else the latest of the newest runs.
+
+        Raises where there is none, or more than one is open.
+        """
         short = parse_fingerprint(wanted)
         if short is None:
             return self.card(wanted)
         found = self._kernel.by_fingerprint(short)
-        if len(found) != 1:
-            how_many = "no open card has" if not found else f"{len(found)} open cards have"
+        if len(found) > 1:
             raise DecisionError(
-                "unknown_interrupt", f"{how_many} the fingerprint {short}", "List the open ones: interlock inbox"
+                "ambiguous", f"{len(found)} open cards have the fingerprint {short}", "Name one of them by its id."
             )
-        return self.card(found[0].id)
+        card = found[0] if found else self._kernel.closed_by_fingerprint(short)
+        if card is None:
+            raise DecisionError(
+                "unknown_interrupt", f"no card has the fingerprint {short}", "List the open ones: interlock inbox"
+            )
+        return self.card(card.id)
+
+    def action(self, action: str) -> ActionView:
+        """An action with its revisions, cards and decisions."""
+        view = self._kernel.action(ActionId(action))
+        if view is None:
+            raise DecisionError(
+                "unknown_action", f"there is no action {action}", "A run's story names them: interlock show RUN"
+            )
+        return view
+
+    def blob(self, digest: str) -> bytes:
+        """A value that is kept apart from its document because of its size; raises `CallError` where it is missing."""
+        return self._kernel.blob(digest)
 
     def runs(self, states: Sequence[RunState] = (), limit: int = 50, after: str | None = None) -> tuple[Run, ...]:
         """Runs, newest first."""
@@ -81,6 +102,14 @@ class ReviewDesk:
     ) -> tuple[tuple[int, Event], ...]:
         """Events in commit order, with their positions."""
         return self._kernel.events(RunId(run) if run is not None else None, limit, after)
+
+    def processes(self) -> tuple[Process, ...]:
+        """Executor processes that live, as far as can be told from here. Agents and workers alike."""
+        return self._kernel.processes()
+
+    def health(self) -> Health:
+        """The state of the store as a whole. Proves by an empty unit that it can be written, too."""
+        return self._kernel.health()
 
     # -- deciding -------------------------------------------------------------------------------
 

@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TypeVar
+from functools import partial
+from typing import TypeVar, cast
 
-from interlock.canonical import Json, blob_digest, parse
+from interlock.canonical import Json, blob_digest, canonical_bytes, parse
 from interlock.domain.action import ActionRequest, Rationale, Versions
 from interlock.domain.commands import Outcome
 from interlock.domain.decision import Decision
@@ -169,25 +170,30 @@ class InProcessGate(Holder):
         return kept
 
     def record(self, call: FreeCall) -> None:
-        def unit(rows: Rows) -> Change[None]:
-            said, blobs = spill({"arguments": call.arguments, "result": call.result}, BLOB_LIMIT, blob_digest)
-            assert isinstance(said, dict), "an object stays an object"
-            body: dict[str, Json] = {
-                "tool": call.tool,
-                "scope": call.scope,
-                "seq": call.seq,
-                "call": call.call_key(),
-                "pass": call.pass_no,
-                **said,
-            }
-            if call.failure is not None:
-                body["failure"] = call.failure
-            if not call.stored:
-                body["stored"] = False
-            event = Event(EventId(self._ids()), EventType.CALL_RECORDED, rows.now, run=call.run, body=body)
-            return Change(None, events=(event,), blobs=blobs)
+        self.store.write_later(partial(self._recorded, call))
 
-        self.store.write_later(unit)
+    def _recorded(self, call: FreeCall, rows: Rows) -> Change[None]:
+        """The unit that writes a free call's event; one that no document can hold is asked again another time."""
+        try:
+            (result, stored), arguments, key = call.outcome(), call.arguments, call.call_key()
+            said, blobs = spill({"arguments": arguments, "result": result}, BLOB_LIMIT, blob_digest)
+            canonical_bytes(said)
+        except (ValueError, CallError):
+            return Change(None)
+        body: dict[str, Json] = {
+            "tool": call.tool,
+            "scope": call.path,
+            "seq": call.seq,
+            "call": key,
+            "pass": call.pass_no,
+            **cast("dict[str, Json]", said),
+        }
+        if call.failure is not None:
+            body["failure"] = call.failure
+        if not stored:
+            body["stored"] = False
+        event = Event(EventId(self._ids()), EventType.CALL_RECORDED, rows.now, run=call.run, body=body)
+        return Change(None, events=(event,), blobs=blobs)
 
     def propose(self, request: ActionRequest) -> Future[Standing]:
         run = self._runs.get(request.run) or self.run(request.run)

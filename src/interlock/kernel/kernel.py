@@ -16,11 +16,13 @@ from interlock.domain.events import Event
 from interlock.domain.ids import ActionId, DecisionId, Digest, InterruptId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.reviewers import Principal
-from interlock.domain.run import Freeze, Run, RunState, Work
+from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.kernel import documents, views
 from interlock.kernel.gate import InProcessGate
+from interlock.kernel.health import Health, closed_by_fingerprint, health_of, living
+from interlock.kernel.process import seen_dead
 from interlock.policy import rule
-from interlock.ports.store import Page
+from interlock.ports.store import Change, Page
 from interlock.usecases.decide import Verdicting, decide
 from interlock.usecases.engine_work import LOOK_THROUGH, Mine, finish_work, return_work, take_work
 from interlock.usecases.expire import expire
@@ -133,6 +135,19 @@ class Kernel(InProcessGate):
         """Open cards with this fingerprint (as canonical.fingerprint writes it)."""
         return self.store.read(lambda rows: views.by_fingerprint(rows, fingerprint))
 
+    def closed_by_fingerprint(self, fingerprint: str) -> Interrupt | None:
+        """The latest card with this fingerprint in the newest runs, open or not."""
+        return self.store.read(lambda rows: closed_by_fingerprint(rows, fingerprint))
+
+    def processes(self) -> tuple[Process, ...]:
+        """Executor processes that live, as far as can be told from here."""
+        return self.store.read(lambda rows: living(rows, _gone)[0])
+
+    def health(self) -> Health:
+        """The state of the store as a whole; raises `StoreError` where it cannot be written."""
+        self.store.write(lambda _: Change(None)).result()
+        return self.store.read(lambda rows: health_of(rows, _gone))
+
     def action(self, action: ActionId) -> views.ActionView | None:
         return self.store.read(lambda rows: views.action_of(rows, action))
 
@@ -182,3 +197,7 @@ class Kernel(InProcessGate):
     def end_rollback(self, action: ActionId, fence: int, came_to: str, words: str = "") -> Action:
         """Record what a rollback came to: `done`, `failed` or `conflict`."""
         return self.store.write(end_rollback(action, fence, came_to, words, self.process, self._ids)).result()
+
+
+def _gone(process: Process) -> bool:
+    return seen_dead(process.host, process.pid, process.born)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,24 +30,34 @@ class Standing:
     busy_until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FreeCall:
+class FreeCall(Protocol):
     """A call that nobody is asked about and that changes nothing, for the record.
 
-    `result` is its typed encoding, `failure` that of the exception it raised (then `result` is None).
+    Its parts are read when the record is written, in another thread, once: whoever gives it must not
+    change it any more. `failure` is the typed encoding of the exception it raised, or None.
     """
 
-    run: RunId
-    pass_no: int
-    process: ProcessId
-    tool: str
-    scope: str
-    seq: int
-    call_key: Callable[[], str]
-    arguments: Json
-    result: Json
-    stored: bool = True
-    failure: Json = None
+    @property
+    def run(self) -> RunId: ...
+    @property
+    def pass_no(self) -> int: ...
+    @property
+    def tool(self) -> str: ...
+    @property
+    def path(self) -> str:
+        """The scope that the call was made in."""
+        ...
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def failure(self) -> Json: ...
+    @property
+    def arguments(self) -> Json: ...
+    def call_key(self) -> str: ...
+    def outcome(self) -> tuple[Json, bool]:
+        """The result's typed encoding, and whether it could be stored."""
+        ...
 
 
 class Gate(Protocol):

@@ -277,6 +277,10 @@ class Literals(Codec):
         self._choices = [(codec.encode(value), value) for value, codec in zip(values, codecs, strict=True)]
         self._codecs = tuple(codecs)
 
+    def choices(self) -> Sequence[tuple[Json, object]]:
+        """Return the values with their trees."""
+        return self._choices
+
     @override
     def write(self, value: object, depth: int) -> Json:
         for tree, choice in self._choices:

@@ -64,6 +64,10 @@ class Record(Codec):
         """Set the codecs of the fields, once, after the codec itself exists: a class may contain itself."""
         self._fields.update(fields)
 
+    def fields(self) -> Mapping[str, Codec]:
+        """Return the codecs of the fields by name, in order; twins of one codec share the mapping."""
+        return self._fields
+
     @override
     def write(self, value: object, depth: int) -> Json:
         if type(value) is not self._cls:
@@ -257,17 +261,21 @@ class PydanticRecord(Record):
 
 
 class TypedDictCodec(Codec):
-    """TypedDicts, which are plain objects; `fill` gives the fields, as in Record."""
+    """TypedDicts, which are plain objects; `fill` gives the fields, as in Record, and which keys are `required`."""
 
     def __init__(self, cls: type[object]) -> None:
         self.type_name = label_of(cls)
         self._fields: dict[str, Codec] = {}
-        self._required: frozenset[str] = frozenset()
+        self.required: frozenset[str] = frozenset()
 
     def fill(self, fields: Mapping[str, Codec], required: Iterable[str]) -> None:
         """Set the codecs of the keys and tell which keys must be there."""
         self._fields.update(fields)
-        self._required = frozenset(required)
+        self.required = frozenset(required)
+
+    def fields(self) -> Mapping[str, Codec]:
+        """Return the codecs of the keys."""
+        return self._fields
 
     @override
     def write(self, value: object, depth: int) -> Json:
@@ -307,7 +315,7 @@ class TypedDictCodec(Codec):
                 error = refuse(f"{self.type_name} has no such key")
                 error.under(key_path(name))
                 raise error
-        missing = self._required - items.keys()
+        missing = self.required - items.keys()
         if missing:
             error = refuse("the key is missing")
             error.under(key_path(min(missing)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import cast
 
 from interlock.schema.codecs import TEXT
 from interlock.schema.errors import SchemaError, key_path
-from interlock.schema.signatures import read_arguments
+from interlock.schema.signatures import Argument, read_arguments
 from interlock.schema.tags import ENVELOPE, Json, shape
 from interlock.schema.validation import build_validator, json_schema, refusal
 
@@ -24,7 +24,8 @@ class Parameters:
     give. `takes_self` tells that the function is a method looked up on its class: the caller keeps the instance, which
     is no argument. `names` are the visible parameters in order, `types` their types as people read them, and
     `json_schema` a JSON Schema of the object of arguments (no additional properties). `*args` and `**kwargs` are one
-    argument each: a tuple and a dict, under their own name.
+    argument each: a tuple and a dict, under their own name. `plain_types` are the exact types of the arguments by
+    position where each takes one native immutable type, validated by nothing else (None: not so).
     """
 
     signature: Signature
@@ -33,6 +34,7 @@ class Parameters:
     names: tuple[str, ...]
     types: dict[str, str]
     json_schema: dict[str, object]
+    plain_types: tuple[type, ...] | None
 
     @classmethod
     def of(cls, fn: Callable[..., object], *, hide: frozenset[str] = frozenset()) -> Parameters:
@@ -66,7 +68,17 @@ class Parameters:
         plain = {a.name: a.plain for a in reading.arguments}
         self._plain = None if None in plain.values() else cast("dict[str, frozenset[type[object]]]", plain)
         # None stands for text, which most arguments are.
+        self.plain_types = self._all_plain(reading.arguments)
         self._writers = [(a.name, None if a.codec is TEXT else a.codec.write) for a in reading.arguments]
+
+    def _all_plain(self, arguments: Sequence[Argument]) -> tuple[type, ...] | None:
+        """The exact types by position, if each argument takes one immutable native type and nothing else matters."""
+        if self._hidden or any(each.kind is not Parameter.POSITIONAL_OR_KEYWORD for each in arguments):
+            return None
+        types = [each.plain for each in arguments]
+        if any(plain is None or len(plain) != 1 for plain in types):
+            return None
+        return tuple(next(iter(cast("frozenset[type]", plain))) for plain in types)
 
     def _settle_defaults(self) -> None:
         """Hold each default to its own annotation, so that it passes again when it is stored or edited."""

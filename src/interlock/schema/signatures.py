@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import sys
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -138,24 +137,23 @@ def _keywords(annotation: Any) -> Any:
     return dict[str, annotation]
 
 
-# Any: Pydantic's FieldInfo, which is not imported as long as nobody uses it.
+# Any: what an annotation is depends on the reader of it.
 def _split_field(annotation: Any, default: object) -> tuple[Any, Any]:
     """Take Pydantic's `Field(default=…)` out of a default or an annotation; it stays there for its constraints.
 
     Returns the annotation, whose fields have no default any more, and the field that has one (or None).
     """
-    pydantic = sys.modules.get("pydantic.fields")
-    if pydantic is None:
-        return annotation, None
+    from pydantic.fields import FieldInfo
+
     found = None
     metadata: list[object] = []
     for item in getattr(annotation, "__metadata__", ()) if get_origin(annotation) is Annotated else ():
-        has_default = isinstance(item, pydantic.FieldInfo) and not item.is_required()
+        has_default = isinstance(item, FieldInfo) and not item.is_required()
         found = found or (item if has_default else None)
         metadata.append(_without_default(item) if has_default else item)
     if metadata:
         annotation = Annotated[(get_args(annotation)[0], *metadata)]
-    if isinstance(default, pydantic.FieldInfo):
+    if isinstance(default, FieldInfo):
         return Annotated[annotation, _without_default(default)], default
     return annotation, found if default is Parameter.empty else None
 
@@ -179,8 +177,6 @@ def _field_default(field: Any) -> tuple[object, Callable[[Mapping[str, object]],
 
 
 def _plain(annotation: Any) -> frozenset[type[object]] | None:
-    if annotation is None:
-        return frozenset({type(None)})
     if get_origin(annotation) in (Union, types.UnionType):
         members = [_plain(member) for member in get_args(annotation)]
         return (

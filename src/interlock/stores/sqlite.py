@@ -35,7 +35,7 @@ from interlock.stores.sql.embedded.migrate import check, migrate, migrations, ve
 from interlock.stores.sql.embedded.reading import SqliteRows
 from interlock.stores.sql.embedded.watching import OtherCommits
 from interlock.stores.sql.embedded.writing import WritableRows
-from interlock.stores.sql.rows import micros
+from interlock.stores.sql.times import micros
 
 R = TypeVar("R")
 
@@ -118,7 +118,7 @@ class SqliteStore:
             connection = self._reader()
             connection.execute("BEGIN")
             try:
-                return query(SqliteRows(connection, self._clock))
+                return query(SqliteRows(connection, self._clock, self._namespace))
             finally:
                 roll_back(connection)
         except sqlite3.Error as error:

@@ -14,6 +14,7 @@ class ManualClock:
         self._now = start.astimezone(UTC)
 
     def __call__(self) -> datetime:
+        """The time."""
         with self._lock:
             return self._now
 

@@ -187,9 +187,7 @@ class Samples:
             cleared = replace(held, state=ActionState.CLEARED, cleared_at=rows.now, cleared_by=decision.id)
             closed = replace(card, ending=Ending.APPROVED, ended_at=rows.now, decision=decision.id)
             said: dict[str, Json] = {"decision": decision.id, "verdict": "approve", "digest": card.digest}
-            fact = self.event(
-                EventType.DECISION_RECORDED, rows.now, action=cleared, actor=str(decision.by), body=said
-            )
+            fact = self.event(EventType.DECISION_RECORDED, rows.now, action=cleared, actor=str(decision.by), body=said)
             return Change(cleared, actions=[cleared], interrupts=[closed], decisions=[decision], events=[fact])
 
         return decide

@@ -8,14 +8,13 @@ from dataclasses import InitVar, dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum, Flag, FlagBoundary, IntEnum, StrEnum, auto
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypedDict, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, NotRequired, Required, TypedDict, TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, ConfigDict, PrivateAttr, RootModel
 from pydantic.dataclasses import dataclass as pydantic_dataclass
-from typing_extensions import NotRequired, Required
 
 from interlock.schema import Codec, SchemaError, codec_for
 from interlock.schema.compare import same
@@ -26,7 +25,7 @@ WHEN = datetime(2026, 6, 1, 10, tzinfo=UTC)
 
 class Colour(Enum):
     RED = "r"
-    CRIMSON = "r"
+    CRIMSON = "r"  # noqa: PIE796 - an alias
     BLUE = "b"
 
 
@@ -287,7 +286,7 @@ def test_dataclasses_of_pydantic_and_plain_named_tuples_survive() -> None:
     class Checked:
         a: int
 
-    point = namedtuple("point", "x y")  # noqa: PYI024 - the untyped kind is what is tested
+    point = namedtuple("point", "x y")
     assert trip(codec_for(Checked), Checked(1)) == Checked(1)
     assert trip(codec_for(point), point(1, WHEN)) == point(1, WHEN)
 
@@ -431,9 +430,9 @@ def test_models_count_as_levels(leaf: object) -> None:
     with pytest.raises(SchemaError, match="32 levels"):
         codec_for(annotation).encode(leaf)
     tree: object = {"dry": True} if annotation is Options else model("Address", {})
+    for _ in range(32):
+        tree = [tree]
     with pytest.raises(SchemaError):
-        for _ in range(32):
-            tree = [tree]
         codec_for(annotation).decode(tree)
 
 
@@ -449,6 +448,6 @@ def test_an_init_var_is_refused_at_decoration() -> None:
 
 
 def test_a_key_named_like_a_tag_is_refused_at_decoration() -> None:
-    tagged = TypedDict("tagged", {"$t": int})  # noqa: UP013 - no other spelling has such a key
+    tagged = TypedDict("tagged", {"$t": int})
     with pytest.raises(SchemaError, match="this name"):
         codec_for(tagged)

@@ -150,7 +150,7 @@ class Bank:
     def __call__(self, amount: Decimal) -> Decimal:
         return amount
 
-    def nothing() -> None:  # pyright: ignore[reportSelfClsParameterName] - found in the wild # noqa: N805
+    def nothing() -> None:  # pyright: ignore[reportSelfClsParameterName] - found in the wild
         ...
 
 
@@ -222,7 +222,7 @@ def test_hiding_a_parameter_that_is_not_there_is_refused() -> None:
 
 def test_what_has_no_signature_is_refused() -> None:
     assert "@classmethod" in refused(lambda: Parameters.of(Bank.__dict__["open"]), "not_storable")[1]
-    assert "signature" in refused(lambda: Parameters.of(dict.fromkeys if False else type), "not_storable")[1]
+    assert "signature" in refused(lambda: Parameters.of(type), "not_storable")[1]
 
 
 # ------------------------------------------------------------------------------------------ names in annotations
@@ -242,8 +242,6 @@ def test_local_types_are_found_while_the_decorator_runs() -> None:
             A = 1
 
         def run(self, outer: Outer, kind: Tool.Kind | None = None) -> None: ...
-
-        parameters = Parameters.of(run) if False else None
 
     parameters = Parameters.of(Tool.run)
     values = parameters.bind(({"inner": [{"when": "2026-01-01"}]},), {})
@@ -299,7 +297,7 @@ def test_an_annotation_that_cannot_be_stored_is_refused_with_its_path() -> None:
 
 
 def test_a_missing_annotation_is_any() -> None:
-    def tool(a, b=1): ...  # noqa: ANN001, ANN202 # pyright: ignore
+    def tool(a, b=1): ...  # noqa: ANN001, ANN202 # pyright: ignore[reportUnknownParameterType, reportMissingParameterType]
 
     parameters = Parameters.of(tool)  # pyright: ignore[reportUnknownArgumentType]
     assert parameters.types == {"a": "any", "b": "any"}
@@ -495,7 +493,7 @@ def test_fields_of_pydantic_give_constraints_and_defaults() -> None:
     def tool(
         a: int = Field(default=3, ge=1, description="how many"),
         b: Annotated[int, Field(ge=1)] = 2,
-        c: Annotated[list[str], Field(default_factory=list)] = Field(default_factory=lambda: ["x"]),
+        c: Annotated[list[str], Field(default_factory=list)] = Field(default_factory=lambda: ["x"]),  # noqa: B008 - as Pydantic has it
         d: str = Field(default_factory=fresh),
         e: Annotated[int, Field(default=5, le=9), "meta"] = Field(),
         *,
@@ -559,8 +557,10 @@ def test_what_pydantic_cannot_validate_or_describe_is_refused() -> None:
 
 def test_the_old_typed_dict_is_validated_on_every_version() -> None:
     def tool(
-        a: Options, b: list[Options] | None = None, c: Annotated[Options, "x"] | Mapping[str, int] = {}
-    ) -> None: ...  # noqa: B006
+        a: Options,
+        b: list[Options] | None = None,
+        c: Annotated[Options, "x"] | Mapping[str, int] = {},  # noqa: B006 - copied
+    ) -> None: ...
 
     parameters = Parameters.of(tool)
     values = parameters.bind(({"dry": "yes", "at": "2026-06-01T10:00:00Z"},), {"b": [{"dry": False}]})

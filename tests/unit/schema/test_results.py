@@ -17,6 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.schema import (
+    Codec,
+    Json,
     Parameters,
     SchemaError,
     codec_for,
@@ -169,6 +171,31 @@ def test_encoding_a_result_never_raises(value: object) -> None:
     assert stored != is_opaque(tree)
 
 
+class Lossy(Codec):
+    """A codec that loses what it stores."""
+
+    type_name = "lossy"
+
+    def write(self, value: object, depth: int) -> Json:
+        return "x"
+
+    def read(self, tree: object, depth: int) -> object:
+        return tree
+
+    def takes(self, value: object) -> bool:
+        return True
+
+    def knows(self, tree: object) -> bool:
+        return True
+
+
+def test_a_result_that_would_come_back_different_is_not_stored() -> None:
+    assert encode_result(Lossy(), "x") == ("x", True)
+    tree, stored = encode_result(Lossy(), Fraction(1))
+    assert not stored
+    assert is_opaque(tree)
+
+
 def test_an_opaque_result_cannot_be_read() -> None:
     tree, _ = encode_result(codec_for(Any), object())
     with pytest.raises(SchemaError, match="could not be stored") as caught:
@@ -246,7 +273,7 @@ def iterable() -> Iterable[int]: ...  # pyright: ignore[reportReturnType]
 async def coroutine() -> Booking: ...  # pyright: ignore[reportReturnType]
 
 
-def unresolved() -> Nowhere: ...  # pyright: ignore # noqa: F821
+def unresolved() -> Nowhere: ...  # pyright: ignore[reportUndefinedVariable] # noqa: F821
 
 
 def untyped(): ...  # noqa: ANN201

@@ -1,8 +1,11 @@
-"""Calls that nobody is asked about and that change nothing: matched, run, recorded."""
+"""Calls that nobody is asked about and that change nothing: matched, run, recorded.
+
+These are the many, so their path is short: what need not be done before the call returns (encoding
+what cannot change any more, hashing the key) is done when the record is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, cast
 
 from interlock.adapters.plain import outcomes
@@ -10,113 +13,155 @@ from interlock.adapters.plain.places import Frame, Pass, Scope
 from interlock.adapters.plain.tool import Tool, encode
 from interlock.domain.action import PastCall, arguments_bytes, call_key
 from interlock.domain.errors import Diverged
-from interlock.ports.gate import FreeCall, Gate
+from interlock.domain.ids import RunId
 from interlock.ports.runtime import Runtime
-from interlock.schema import encode_exception, encode_result, fill
+from interlock.schema import Json, encode_exception, encode_result, fill
+
+_UNCHANGING = frozenset({str, int, bool, bytes, float, type(None)})
+"""Types of results that can be encoded later, because nobody can change them meanwhile."""
 
 
-class Free:
-    """A free call on its way: matched against the record if there is one, recorded when it ends."""
+class Free(Frame):
+    """A free call on its way, and the frame of its body; afterwards the `FreeCall` that is recorded.
 
-    __slots__ = (
-        "_encoded",
-        "_gate",
-        "_key",
-        "_past",
-        "_runtime",
-        "_scope",
-        "_seq",
-        "_tool",
-        "args",
-        "inside",
-        "kwargs",
-    )
+    `values` are the validated arguments: a tuple where all of them are plain and cannot change, else
+    name to value.
+    """
 
-    def __init__(self, gate: Gate, runtime: Runtime, tool: Tool, frame: Frame, values: dict[str, object]) -> None:
-        self._gate, self._runtime, self._tool = gate, runtime, tool
-        self._scope = scope = frame.scope
-        self._encoded = encoded = encode(tool, values)
-        self._past: Any = None
-        pass_, spec, data, occurrence_key = (
-            scope.pass_,
-            tool.spec,
-            arguments_bytes(cast("Any", encoded)),
-            tool.occurrence(values),
-        )
+    __slots__ = ("_encoded", "_key", "_occurrence", "_result", "failure", "outer", "past", "seq", "spec_tool", "values")
+
+    def __init__(self, tool: Tool, frame: Frame, scope: Scope, values: tuple[Any, ...] | dict[str, object]) -> None:
+        self._scope = self._within
+        self.inside = tool.spec.name
+        self.parent = frame.parent
+        self.task = frame.task
+        self.outer = scope
+        self.spec_tool = tool
+        self.past: Any = None
+        self.failure: Json = None
+        self.values = values
+        self._key: str | None = None
+        plain = type(values) is tuple
+        self._encoded: dict[str, Any] | None = None if plain else encode(tool, cast("dict[str, object]", values))
+        pass_ = scope.pass_
         if pass_.history:
-            key, self._seq, past, missing = pass_.place(scope, spec.name, spec.target, data, occurrence_key)
-            if past is None and missing and not pass_.grant.run.accept_divergence:
-                pass_.diverged = Diverged(
-                    f"run {pass_.run_id} called {spec.name}, but the record expects {missing} first",
-                    run=pass_.run_id,
-                    expected=missing,
-                    got=spec.name,
-                )
-                raise pass_.diverged
-            self._key: Callable[[], str] = lambda: key
-            self._past = past.outcome if past is not None and self._stands(past, pass_) else None
-        else:
-            # Nothing to match yet: the key is hashed when the record is written, off the caller's path.
-            with pass_.lock:
-                occurrence, self._seq = scope.count((spec.name, data, occurrence_key)), pass_.next_seq()
-            run_key, path = pass_.grant.run_key, scope.path
-            self._key = lambda: call_key(run_key, path, spec.name, spec.target, data, occurrence, occurrence_key)
-        self.args, self.kwargs = tool.parameters.call_args(values)
-        self.inside = Frame(self._within, spec.name, frame.parent, frame.task)
+            self._match(pass_)
+            return
+        # Nothing to match yet: only the how-manieth time must be counted now.
+        call = values if plain else self._data()
+        with pass_.lock:
+            self._occurrence = scope.count((self.inside, call, self._occurrence_key()))
+            self.seq = pass_.next_seq()
+
+    def _match(self, pass_: Pass) -> None:
+        spec = self.spec_tool.spec
+        self._key, self.seq, past, missing = pass_.place(
+            self.outer, spec.name, spec.target, self._data(), self._occurrence_key()
+        )
+        if past is None and missing and not pass_.grant.run.accept_divergence:
+            pass_.diverged = Diverged(
+                f"run {pass_.run_id} called {spec.name}, but the record expects {missing} first",
+                run=pass_.run_id, expected=missing, got=spec.name,
+            )  # fmt: skip
+            raise pass_.diverged
+        self.past = past.outcome if past is not None and _stands(past, pass_) else None
+
+    def _occurrence_key(self) -> str | None:
+        tool = self.spec_tool
+        return None if tool.occurrence_key is None else tool.occurrence(self._named())
+
+    def _named(self) -> dict[str, object]:
+        values = self.values
+        return (
+            dict(zip(self.spec_tool.parameters.names, values, strict=True))
+            if type(values) is tuple
+            else cast("Any", values)
+        )
+
+    def _data(self) -> bytes:
+        return arguments_bytes(cast("Any", self.arguments))
 
     def _within(self) -> Scope:
         """The scope of calls inside the body: apart from ours, since a recorded call does not make them again."""
-        return Scope(self._scope.pass_, f"{self._scope.path}/{self._tool.spec.name}:{self._key()[:12]}", self._scope)
+        return Scope(self.outer.pass_, f"{self.outer.path}/{self.inside}:{self.call_key()[:12]}", self.outer)
 
-    @staticmethod
-    def _stands(past: PastCall, pass_: Pass) -> bool:
-        """A failure that nothing followed is asked again; a result that was not stored as well."""
-        record = cast("dict[str, Any]", past.outcome)
-        return record.get("stored", True) and ("failure" not in record or past.seq < pass_.last_recorded)
-
-    @property
-    def recorded(self) -> bool:
-        """Whether an earlier pass made this call, and its record stands."""
-        return self._past is not None
-
-    def answer(self) -> object:
+    def answer(self, runtime: Runtime) -> object:
         """The recorded result, or the recorded failure raised again."""
-        record, tool = cast("dict[str, Any]", self._past), self._tool
+        record, tool = cast("dict[str, Any]", self.past), self.spec_tool
         if "failure" in record:
             raise outcomes.failure_of(arguments_bytes(record["failure"]), tool.spec.name, tool.no_effect_on)
-        return tool.result.decode(fill(record["result"], self._runtime.blob))
+        return tool.result.decode(fill(record["result"], runtime.blob))
 
-    def ended(self, value: object) -> object:
-        """Record what the call returned, and pass it on; a pause that the body swallowed goes on instead."""
-        if self.inside.closed is not None:
-            raise self.inside.closed
-        tree, stored = encode_result(self._tool.result, value)
-        self._record(tree, stored, None)
-        return value
+    def returned(self, value: object) -> bool:
+        """Take note of what the body returned; a pause that it swallowed goes on instead. Whether to record it."""
+        if self.closed is not None:
+            raise self.closed
+        self._result = value if type(value) in _UNCHANGING else _Encoded(encode_result(self.spec_tool.result, value))
+        return not self.outer.pass_.grant.over
 
-    def failed(self, error: Exception) -> None:
-        """Record what the call raised, unless it paused inside."""
-        if self.inside.closed is not None:
-            raise self.inside.closed from error
-        self._record(None, True, encode_exception(error))
+    def raised(self, error: Exception) -> bool:
+        """Take note of what the body raised, unless it paused inside. Whether to record it."""
+        if self.closed is not None:
+            raise self.closed from error
+        self._result = None
+        self.failure = encode_exception(error)
+        return not self.outer.pass_.grant.over
 
-    def _record(self, result: Any, stored: bool, failure: Any) -> None:
-        scope = self._scope
-        pass_ = scope.pass_
-        if pass_.grant.over:
-            return
-        self._gate.record(
-            FreeCall(
-                pass_.run_id,
-                pass_.number,
-                self._runtime.process,
-                self._tool.spec.name,
-                scope.path,
-                self._seq,
-                self._key,
-                cast("Any", self._encoded),
-                result,
-                stored,
-                failure,
+    # -- as the gate's FreeCall ---------------------------------------------------------------------
+
+    @property
+    def run(self) -> RunId:
+        return self.outer.pass_.run_id
+
+    @property
+    def pass_no(self) -> int:
+        return self.outer.pass_.number
+
+    @property
+    def tool(self) -> str:
+        return self.inside
+
+    @property
+    def path(self) -> str:
+        return self.outer.path
+
+    @property
+    def arguments(self) -> Json:
+        if self._encoded is None:
+            self._encoded = encode(self.spec_tool, self._named())
+        return cast("Json", self._encoded)
+
+    def call_key(self) -> str:
+        """The name of this call's place."""
+        if self._key is None:
+            spec, pass_ = self.spec_tool.spec, self.outer.pass_
+            self._key = call_key(
+                pass_.grant.run_key,
+                self.outer.path,
+                spec.name,
+                spec.target,
+                self._data(),
+                self._occurrence,
+                self._occurrence_key(),
             )
-        )
+        return self._key
+
+    def outcome(self) -> tuple[Json, bool]:
+        """The result's typed encoding, and whether it could be stored."""
+        result = self._result
+        return result.pair if isinstance(result, _Encoded) else encode_result(self.spec_tool.result, result)
+
+
+class _Encoded:
+    """A result that had to be frozen at once."""
+
+    __slots__ = ("pair",)
+
+    def __init__(self, pair: tuple[Json, bool]) -> None:
+        self.pair = pair
+
+
+def _stands(past: PastCall, pass_: Pass) -> bool:
+    """A failure that nothing followed is asked again; a result that was not stored as well."""
+    record = cast("dict[str, Any]", past.outcome)
+    return record.get("stored", True) and ("failure" not in record or past.seq < pass_.last_recorded)

@@ -41,21 +41,27 @@ class Interceptor:
     ) -> object:
         """A guarded call from synchronous code."""
         frame = self._frame(tool)
-        values = bind(tool, args, kwargs)
+        types = tool.plain
+        plain = types is not None and not kwargs and tuple(map(type, args)) == types
         if self.gate.is_free(tool.spec):
-            free = Free(self.gate, self.runtime, tool, frame, values)
-            if free.recorded:
-                return free.answer()
-            token = push(free.inside)
+            free = Free(tool, frame, frame.scope, args if plain else bind(tool, args, kwargs))
+            if free.past is not None:
+                return free.answer(self.runtime)
+            if not plain:
+                args, kwargs = tool.parameters.call_args(cast("Any", free.values))
+            token = push(free)
             try:
-                value = tool.fn(*receiver, *free.args, **free.kwargs)
+                value = tool.fn(*receiver, *args, **kwargs)
             except Exception as error:
-                free.failed(error)
+                if free.raised(error):
+                    self.gate.record(free)
                 raise
             finally:
                 pop(token)
-            return free.ended(value)
-        return self._drivers.drive(self._gated(tool, frame, values, receiver))
+            if free.returned(value):
+                self.gate.record(free)
+            return value
+        return self._drivers.drive(self._gated(tool, frame, bind(tool, args, kwargs), receiver))
 
     async def call_async(
         self, tool: Tool, receiver: tuple[object, ...], args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -64,16 +70,20 @@ class Interceptor:
         frame = self._frame(tool)
         values = bind(tool, args, kwargs)
         if self.gate.is_free(tool.spec):
-            free = Free(self.gate, self.runtime, tool, frame, values)
-            if free.recorded:
-                return free.answer()
-            with entered(free.inside):
+            free = Free(tool, frame, frame.scope, values)
+            if free.past is not None:
+                return free.answer(self.runtime)
+            args, kwargs = tool.parameters.call_args(values)
+            with entered(free):
                 try:
-                    value = await cast("Any", tool.fn(*receiver, *free.args, **free.kwargs))
+                    value = await cast("Any", tool.fn(*receiver, *args, **kwargs))
                 except Exception as error:
-                    free.failed(error)
+                    if free.raised(error):
+                        self.gate.record(free)
                     raise
-            return free.ended(value)
+            if free.returned(value):
+                self.gate.record(free)
+            return value
         return await self._drivers.drive_async(self._gated(tool, frame, values, receiver), frame.scope.pass_)
 
     def _frame(self, tool: Tool) -> Frame:

@@ -60,13 +60,18 @@ SCHEMA_KEYS = frozenset({"parameters", "input_schema", "inputSchema", "schema", 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tool:
-    """A callable with everything the gate needs to know of it. `fn` is the bare callable."""
+    """A callable with everything the gate needs to know of it.
+
+    `fn` is the bare callable. `plain` are the exact types of its arguments, by position, where each takes
+    one kind of value that cannot change (str, int, bool): such a call needs no validation, only a look.
+    """
 
     spec: ToolSpec
     fn: Callable[..., object]
     parameters: Parameters
     result: Codec
     is_async: bool
+    plain: tuple[type, ...] | None = None
     no_effect_on: tuple[type[BaseException], ...] = ()
     occurrence_key: str | Callable[..., str] | None = None
     probe: Callable[..., object] | None = None
@@ -116,6 +121,7 @@ def make_tool(fn: Callable[..., object], keywords: Keywords) -> Tool:
         parameters=parameters,
         result=_result(name, fn, keywords, spec),
         is_async=_is_async(fn),
+        plain=parameters.plain_types,
         no_effect_on=_errors(name, keywords.get("no_effect_on", ())),
         occurrence_key=occurrence,
         probe=keywords.get("probe"),

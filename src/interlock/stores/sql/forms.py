@@ -18,8 +18,8 @@ from interlock.domain.decision import Shown
 from interlock.domain.reviewers import Principal, PrincipalKind
 from interlock.domain.ruling import Reason, Ruling
 from interlock.domain.tool import InterruptPolicy
+from interlock.stores.sql.times import MICROSECOND
 
-_MICROSECOND = timedelta(microseconds=1)
 _NO_VERSIONS = Versions()
 _NOTHING_SHOWN = Shown()
 
@@ -53,9 +53,9 @@ def ruling_bytes(ruling: Ruling) -> bytes:
             [[reason.code, reason.words] for reason in ruling.reasons],
             ruling.profile,
             ruling.policy_digest,
-            ruling.expires_in // _MICROSECOND,
-            ruling.approval_valid_for // _MICROSECOND,
-            None if ruling.window is None else ruling.window // _MICROSECOND,
+            ruling.expires_in // MICROSECOND,
+            ruling.approval_valid_for // MICROSECOND,
+            None if ruling.window is None else ruling.window // MICROSECOND,
         ]
     )
 

@@ -8,7 +8,7 @@ kept as short JSON are in `forms`.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeAlias, cast
 
 from interlock.canonical import Json, canonical_bytes, parse
@@ -28,6 +28,7 @@ from interlock.domain.ids import (
 )
 from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
 from interlock.domain.run import Freeze, Process, Run, RunState, Work, WorkKind
+from interlock.stores.sql.documents import pack_document, unpack_document
 from interlock.stores.sql.forms import (
     principal_bytes,
     read_principal,
@@ -40,31 +41,20 @@ from interlock.stores.sql.forms import (
     traits_bytes,
     versions_bytes,
 )
+from interlock.stores.sql.leaves import pack_leaf, unpack_leaf
 from interlock.stores.sql.packing import pack, unpack
+from interlock.stores.sql.times import instant, micros
 
 Row: TypeAlias = tuple[Any, ...]
 """A row as the driver takes and gives it: bytes, text, numbers, None (booleans as integers: bound without a detour)."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
-
-def micros(at: datetime) -> int:
-    """Microseconds since the epoch; exact. Raises `TypeError` for a naive datetime."""
-    return (at - _EPOCH) // _MICROSECOND
-
-
-def instant(at: int) -> datetime:
-    """The aware UTC datetime of microseconds since the epoch; exact."""
-    return _EPOCH + timedelta(microseconds=at)
-
 
 def _micros(at: datetime | None) -> int | None:
-    return None if at is None else (at - _EPOCH) // _MICROSECOND
+    return None if at is None else micros(at)
 
 
 def _instant(at: int | None) -> datetime | None:
-    return None if at is None else _EPOCH + timedelta(microseconds=at)
+    return None if at is None else instant(at)
 
 
 def _pack(name: str | None) -> bytes | None:
@@ -211,8 +201,8 @@ def revision_row(revision: Revision) -> Row:
         pack(revision.run),
         pack(revision.digest),
         pack(revision.effect_hash),
-        revision.document,
-        revision.facts,
+        pack_document(revision.document),
+        pack_document(revision.facts),
         micros(revision.at),
         _pack(revision.by),
     )
@@ -226,8 +216,8 @@ def read_revision(row: Row) -> Revision:
         run=RunId(unpack(run)),
         digest=Digest(unpack(digest)),
         effect_hash=EffectHash(unpack(effect_hash)),
-        document=document,
-        facts=facts,
+        document=unpack_document(document),
+        facts=unpack_document(facts),
         at=instant(at),
         by=cast("DecisionId | None", _unpack(by)),
     )
@@ -376,11 +366,14 @@ def event_row(event: Event, namespace: str, now: int) -> Row:
     Raises `CanonicalError` where the body has no canonical form.
     """
     leaf = canonical_bytes(event.envelope(namespace), root="event")
-    return (_pack(event.run), now, int(event.type is EventType.CALL_RECORDED), leaf)
+    kept = pack_leaf(leaf, event, namespace, now)
+    return (_pack(event.run), now, int(event.type is EventType.CALL_RECORDED), kept)
 
 
-def read_event(leaf: bytes) -> Event:
-    said = cast("dict[str, Any]", parse(leaf, root="event"))
+def read_event(row: Row, namespace: str) -> Event:
+    """An event from its `run`, `at` and `leaf`."""
+    run, at, kept = row
+    said = cast("dict[str, Any]", parse(unpack_leaf(kept, namespace, run, at), root="event"))
     return Event(
         id=EventId(said["id"]),
         type=EventType(said["type"]),

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Select,
     Table,
     bindparam,
     delete,
@@ -28,10 +31,11 @@ from interlock.stores.sql import tables as t
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Text for the driver; `names` are its `?` in their order."""
+    """Text for the driver; `names` are its `?` in their order, `parts` the places of values that are kept apart."""
 
     sql: str
     names: tuple[str, ...]
+    parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,13 @@ class Replace:
     """How a row takes the place of the one with its id: an update, and an insert where that found none.
 
     `update` takes the columns from number `changing` on, then the id; `insert` takes the whole row.
+    Columns with the numbers `parts` are kept apart, and the row holds their numbers there.
     """
 
     update: Statement
     insert: Statement
     changing: int
+    parts: tuple[int, ...]
 
 
 def _compiled(clause: ClauseElement, tail: str = "", *names: str) -> Statement:
@@ -56,8 +62,28 @@ def _limited(query: ClauseElement) -> Statement:
     return _compiled(query, " LIMIT ?", "limit")
 
 
+def _parts(table: Table) -> tuple[int, ...]:
+    """The places of the columns that refer to `parts`."""
+    return tuple(place for place, one in enumerate(table.columns) if one.references(t.parts.c.id))
+
+
+def _with_parts(table: Table, *more: ColumnElement[Any]) -> Select[*tuple[Any, ...]]:
+    """All columns of a table, with the parts themselves instead of their numbers."""
+    found: list[ColumnElement[Any]] = []
+    rows: FromClause = table
+    for one in table.columns:
+        if one.references(t.parts.c.id):
+            part = t.parts.alias(f"{one.name}_part")
+            rows = rows.join(part, part.c.id == one)
+            found.append(part.c.body)
+        else:
+            found.append(one)
+    return select(*found, *more).select_from(rows)
+
+
 def _added(table: Table) -> Statement:
-    return _compiled(insert(table))
+    stated = _compiled(insert(table))
+    return Statement(stated.sql, stated.names, _parts(table))
 
 
 def _added_once(table: Table) -> Statement:
@@ -69,7 +95,7 @@ def _replaced(table: Table, changing: str) -> Replace:
     first = columns.index(table.c[changing])
     change = update(table).where(table.c.id == bindparam("the_id"))
     changes: dict[str, Any] = {one.name: bindparam(f"new_{one.name}") for one in columns[first:]}
-    return Replace(_compiled(change.values(changes)), _added(table), first)
+    return Replace(_compiled(change.values(changes)), _added(table), first, _parts(table))
 
 
 # Runs and what drives them.
@@ -98,21 +124,21 @@ DROP_FREEZE = _compiled(
 
 # Actions and their revisions.
 
+_ACTIONS = _with_parts(t.actions)
 _IN_ORDER = (t.actions.c.seq, t.actions.c.id)
-ACTION = _compiled(select(t.actions).where(t.actions.c.id == bindparam("id")))
+ACTION = _compiled(_ACTIONS.where(t.actions.c.id == bindparam("id")))
 ACTION_OF_CALL = _compiled(
-    select(t.actions).where(t.actions.c.run == bindparam("run"), t.actions.c.call_key == bindparam("call_key"))
+    _ACTIONS.where(t.actions.c.run == bindparam("run"), t.actions.c.call_key == bindparam("call_key"))
 )
-ACTIONS_OF_RUN = _compiled(select(t.actions).where(t.actions.c.run == bindparam("run")).order_by(*_IN_ORDER))
+ACTIONS_OF_RUN = _compiled(_ACTIONS.where(t.actions.c.run == bindparam("run")).order_by(*_IN_ORDER))
 ACTIONS_WITH_EFFECT = _compiled(
-    select(t.actions, t.revisions.c.number)
-    .select_from(t.revisions)
-    .join(t.actions, t.actions.c.id == t.revisions.c.action)
+    _with_parts(t.actions, t.revisions.c.number)
+    .join(t.revisions, t.revisions.c.action == t.actions.c.id)
     .where(t.revisions.c.run == bindparam("run"), t.revisions.c.effect_hash == bindparam("effect_hash"))
     .order_by(*_IN_ORDER, t.revisions.c.number)
 )
 CLAIMS_OF_PROCESS = _compiled(
-    select(t.actions).where(t.actions.c.process == bindparam("process"), t.CLAIMED).order_by(t.actions.c.id)
+    _ACTIONS.where(t.actions.c.process == bindparam("process"), t.CLAIMED).order_by(t.actions.c.id)
 )
 REVISION = _compiled(
     select(t.revisions).where(t.revisions.c.action == bindparam("action"), t.revisions.c.number == bindparam("number"))
@@ -139,9 +165,10 @@ OPEN_INTERRUPTS = _limited(_OPEN)
 OPEN_INTERRUPTS_AFTER = _limited(_OPEN.where(tuple_(*_OLDEST) > tuple_(bindparam("opened_at"), bindparam("id"))))
 _EXPIRES_AT = t.interrupts.c.expires_at
 DUE_INTERRUPTS = _limited(select(t.interrupts).where(t.OPEN, bindparam("now") >= _EXPIRES_AT).order_by(_EXPIRES_AT))
-DECISION = _compiled(select(t.decisions).where(t.decisions.c.id == bindparam("id")))
+_DECISIONS = _with_parts(t.decisions)
+DECISION = _compiled(_DECISIONS.where(t.decisions.c.id == bindparam("id")))
 DECISIONS_OF_ACTION = _compiled(
-    select(t.decisions).where(t.decisions.c.action == bindparam("action")).order_by(t.decisions.c.at, t.decisions.c.id)
+    _DECISIONS.where(t.decisions.c.action == bindparam("action")).order_by(t.decisions.c.at, t.decisions.c.id)
 )
 
 PUT_INTERRUPT = _replaced(t.interrupts, "why")
@@ -149,12 +176,11 @@ ADD_DECISION = _added(t.decisions)
 
 # Events and work.
 
-_LEAVES = select(t.events.c.seq, t.events.c.leaf).where(t.events.c.seq > bindparam("after")).order_by(t.events.c.seq)
+_KEPT = (t.events.c.run, t.events.c.at, t.events.c.leaf)
+_LEAVES = select(t.events.c.seq, *_KEPT).where(t.events.c.seq > bindparam("after")).order_by(t.events.c.seq)
 EVENTS = _limited(_LEAVES)
 EVENTS_OF_RUN = _limited(_LEAVES.where(t.events.c.run == bindparam("run")))
-FREE_CALLS = _compiled(
-    select(t.events.c.leaf).where(t.events.c.run == bindparam("run"), t.FREE).order_by(t.events.c.seq)
-)
+FREE_CALLS = _compiled(select(*_KEPT).where(t.events.c.run == bindparam("run"), t.FREE).order_by(t.events.c.seq))
 WORK = _compiled(select(t.work).where(t.work.c.id == bindparam("id")))
 DUE_WORK = _limited(
     select(t.work)
@@ -174,6 +200,11 @@ POISON_WORK_AFTER = _limited(select(t.work).where(t.POISON, t.work.c.id > bindpa
 ADD_EVENT = _compiled(insert(t.events).values({name: bindparam(name) for name in ("run", "at", "free", "leaf")}))
 PUT_WORK = _replaced(t.work, "run")
 DROP_WORK = _compiled(delete(t.work).where(t.work.c.id == bindparam("id")))
+
+# What is kept apart.
+
+PART = _compiled(select(t.parts.c.id).where(t.parts.c.tag == bindparam("tag"), t.parts.c.body == bindparam("body")))
+ADD_PART = _compiled(insert(t.parts).values(tag=bindparam("tag"), body=bindparam("body")))
 
 # The clock, and what the store knows of itself.
 

@@ -45,6 +45,17 @@ POISON: ColumnElement[bool] = literal_column("poison = 1", Boolean)
 FREE: ColumnElement[bool] = literal_column("free = 1", Boolean)
 """Events that record a free call."""
 
+parts = Table(
+    "parts",
+    metadata,
+    # Rulings, declarations of tools and people, as short JSON: few of them, and the same again and again.
+    Column("id", Integer, primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+    # Its first 8 bytes of SHA-256, to find it by: an index over bodies would hold each of them twice.
+    Column("tag", BigInteger, nullable=False),
+)
+Index("parts_tagged", parts.c.tag)
+
 schema_versions = Table(
     "schema_versions",
     metadata,
@@ -58,6 +69,7 @@ meta = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("value", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 clock = Table(
@@ -111,8 +123,8 @@ actions = Table(
     Column("revision", Integer, nullable=False),
     Column("digest", LargeBinary, nullable=False),
     Column("effect_hash", LargeBinary, nullable=False),
-    Column("traits", LargeBinary, nullable=False),
-    Column("ruling", LargeBinary, nullable=False),
+    Column("traits", Integer, ForeignKey("parts.id"), nullable=False),
+    Column("ruling", Integer, ForeignKey("parts.id"), nullable=False),
     Column("interrupt", LargeBinary),
     Column("refusal", Text),
     Column("words", Text, nullable=False),
@@ -167,6 +179,7 @@ interrupts = Table(
     Column("ending", Text),
     Column("ended_at", BigInteger),
     Column("decision", LargeBinary),
+    sqlite_with_rowid=False,
 )
 Index("interrupts_open", interrupts.c.opened_at, interrupts.c.id, sqlite_where=OPEN, postgresql_where=OPEN)
 Index("interrupts_due", interrupts.c.expires_at, sqlite_where=OPEN, postgresql_where=OPEN)
@@ -182,12 +195,13 @@ decisions = Table(
     Column("revision", Integer, nullable=False),
     Column("digest", LargeBinary, nullable=False),
     Column("verdict", Text, nullable=False),
-    Column("by", LargeBinary, nullable=False),
+    Column("by", Integer, ForeignKey("parts.id"), nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("note", Text, nullable=False),
     Column("value", LargeBinary),
     Column("shown", LargeBinary),
     Column("mode", Text, nullable=False),
+    sqlite_with_rowid=False,
 )
 Index("decisions_of_action", decisions.c.action)
 
@@ -203,6 +217,7 @@ processes = Table(
     Column("beat_at", BigInteger, nullable=False),
     Column("lease_s", Double, nullable=False),
     Column("lost", SmallInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 Index("processes_live", processes.c.lost, sqlite_where=LIVE, postgresql_where=LIVE)
 
@@ -214,6 +229,7 @@ freezes = Table(
     Column("by", Text, nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("reason", Text, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 work = Table(
@@ -230,6 +246,7 @@ work = Table(
     Column("leased_until", BigInteger),
     Column("error", Text, nullable=False),
     Column("poison", SmallInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 Index("work_due", work.c.due_at, sqlite_where=SOUND, postgresql_where=SOUND)
 Index("work_leased", work.c.process, sqlite_where=LEASED, postgresql_where=LEASED)

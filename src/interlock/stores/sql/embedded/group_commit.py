@@ -166,7 +166,7 @@ class GroupCommit:
                 jobs += self._take(MAX_BATCH - len(jobs))
                 wrote = self._commit(jobs)
         except Exception as error:  # noqa: BLE001  whatever it is, the batch is undone and the guilty are found
-            roll_back(self._connection)
+            self._undo()
             wrote = self._one_by_one(jobs, error)
         self._company = len(jobs)
         self._failing = self._keep(jobs)
@@ -216,13 +216,17 @@ class GroupCommit:
                 begin(self._connection, self._patience_s)
                 wrote = self._commit([job]) or wrote
             except Exception as again:  # noqa: BLE001  see above
-                roll_back(self._connection)
+                self._undo()
                 job.outcome, job.error = None, store_error(again, self._path)
                 # A store that cannot be written fails the others, too, and nothing may overtake a record
                 # that is kept. Only what is too large for the room that is left may fail alone.
                 if job.error.code in PASSING and (job.error.code != "store_full" or job.future is None):
                     stop = job.error
         return wrote
+
+    def _undo(self) -> None:
+        roll_back(self._connection)
+        self._rows.forget()
 
     def _keep(self, jobs: list[Job]) -> bool:
         """Put the records that only the store's surroundings kept from being written back in line."""

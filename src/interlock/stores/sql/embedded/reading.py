@@ -23,6 +23,7 @@ from interlock.stores.pages import position
 from interlock.stores.sql import rows as r
 from interlock.stores.sql import statements as s
 from interlock.stores.sql.packing import pack
+from interlock.stores.sql.times import instant, micros
 
 T = TypeVar("T")
 
@@ -34,15 +35,16 @@ class SqliteRows:
     the transaction has begun, and never before the latest committed instant.
     """
 
-    def __init__(self, connection: sqlite3.Connection, clock: Callable[[], int]) -> None:
+    def __init__(self, connection: sqlite3.Connection, clock: Callable[[], int], namespace: str) -> None:
         self._connection = connection
+        self._namespace = namespace
         self._clock = clock
         self._now: datetime | None = None
 
     @property
     def now(self) -> datetime:
         if self._now is None:
-            self._now = r.instant(self.read_clock())
+            self._now = instant(self.read_clock())
         return self._now
 
     def read_clock(self) -> int:
@@ -133,7 +135,7 @@ class SqliteRows:
         return self._all(s.OPEN_INTERRUPTS_AFTER, r.read_interrupt, place[0], after, page.limit)
 
     def due_interrupts(self, now: datetime, limit: int) -> Sequence[Interrupt]:
-        return self._all(s.DUE_INTERRUPTS, r.read_interrupt, r.micros(now), limit)
+        return self._all(s.DUE_INTERRUPTS, r.read_interrupt, micros(now), limit)
 
     def decision(self, decision: DecisionId) -> Decision | None:
         return self._one(s.DECISION, r.read_decision, pack(decision))
@@ -149,16 +151,17 @@ class SqliteRows:
             found = self._connection.execute(s.EVENTS.sql, (after, page.limit))
         else:
             found = self._connection.execute(s.EVENTS_OF_RUN.sql, (after, pack(run), page.limit))
-        return [(seq, r.read_event(leaf)) for seq, leaf in found]
+        return [(row[0], r.read_event(row[1:], self._namespace)) for row in found]
 
     def free_calls(self, run: RunId) -> Sequence[Event]:
-        return [r.read_event(leaf) for (leaf,) in self._connection.execute(s.FREE_CALLS.sql, (pack(run),))]
+        found = self._connection.execute(s.FREE_CALLS.sql, (pack(run),))
+        return [r.read_event(row, self._namespace) for row in found]
 
     def work(self, work: str) -> Work | None:
         return self._one(s.WORK, r.read_work, pack(work))
 
     def due_work(self, now: datetime, limit: int) -> Sequence[Work]:
-        at = r.micros(now)
+        at = micros(now)
         return self._all(s.DUE_WORK, r.read_work, at, at, limit)
 
     def work_of_process(self, process: ProcessId) -> Sequence[Work]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import cast
 
 from interlock.domain.events import Event
 from interlock.domain.ids import RunId
@@ -15,6 +17,10 @@ from interlock.stores.sql import rows as r
 from interlock.stores.sql import statements as s
 from interlock.stores.sql.embedded.reading import SqliteRows
 from interlock.stores.sql.packing import pack
+from interlock.stores.sql.times import instant
+
+MOST_NUMBERS = 4096
+"""Numbers of parts that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +40,17 @@ class WritableRows(SqliteRows):
     """
 
     def __init__(self, connection: sqlite3.Connection, clock: Callable[[], int], namespace: str) -> None:
-        super().__init__(connection, clock)
-        self._namespace = namespace
+        super().__init__(connection, clock, namespace)
         self._events: list[r.Row] = []
         self._wrote = False
         self._told = False
         self._at = 0
+        self._numbers: dict[bytes, int] = {}
 
     def restart(self) -> None:
         """Another transaction has begun: read the clock, forget what the last one gathered."""
         self._at = self.read_clock()
-        self._now = r.instant(self._at)
+        self._now = instant(self._at)
         self._events.clear()
         self._wrote = self._told = False
 
@@ -76,11 +82,11 @@ class WritableRows(SqliteRows):
         """Write the rows. After an `sqlite3.Error` the transaction must be rolled back."""
         execute = self._connection.execute
         for put, rows in encoded.replaced:
-            for row in rows:
+            for row in self._with_numbers(rows, put.parts):
                 if execute(put.update.sql, (*row[put.changing :], row[0])).rowcount == 0:
                     execute(put.insert.sql, row)
         for add, rows in encoded.added:
-            self._connection.executemany(add.sql, rows)
+            self._connection.executemany(add.sql, self._with_numbers(rows, add.parts))
         self._events += encoded.events
         self._wrote = self._wrote or bool(encoded.replaced or encoded.added)
 
@@ -99,6 +105,34 @@ class WritableRows(SqliteRows):
     def free_calls(self, run: RunId) -> Sequence[Event]:
         self._append_events()
         return super().free_calls(run)
+
+    def forget(self) -> None:
+        """The transaction was rolled back: numbers that it gave to parts are free again."""
+        self._numbers.clear()
+
+    def _with_numbers(self, rows: list[r.Row], parts: tuple[int, ...]) -> list[r.Row]:
+        """The rows with the numbers of their parts in place of the parts."""
+        if not parts:
+            return rows
+        numbered: list[r.Row] = []
+        for row in rows:
+            values = list(row)
+            for place in parts:
+                values[place] = self._numbers.get(values[place]) or self._number(values[place])
+            numbered.append(tuple(values))
+        return numbered
+
+    def _number(self, body: bytes) -> int:
+        """The number of a part, which is added if it is new."""
+        tag = int.from_bytes(sha256(body).digest()[:8], "big", signed=True)
+        found = self._connection.execute(s.PART.sql, (tag, body)).fetchone()
+        number: int = (
+            found[0] if found else cast("int", self._connection.execute(s.ADD_PART.sql, (body, tag)).lastrowid)
+        )
+        if len(self._numbers) >= MOST_NUMBERS:
+            self._numbers.clear()
+        self._numbers[body] = number
+        return number
 
     def _append_events(self) -> None:
         if self._events:

@@ -1,5 +1,14 @@
 -- The first tables. What each column holds is said in tables.py; a test proves that the two are the same.
 
+CREATE TABLE parts (
+    id INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    tag BIGINT NOT NULL,
+    PRIMARY KEY (id)
+);
+
+CREATE INDEX parts_tagged ON parts (tag);
+
 CREATE TABLE schema_versions (
     number INTEGER NOT NULL,
     name TEXT NOT NULL,
@@ -11,7 +20,8 @@ CREATE TABLE meta (
     name TEXT NOT NULL,
     value BLOB NOT NULL,
     PRIMARY KEY (name)
-);
+)
+ WITHOUT ROWID;
 
 CREATE TABLE clock (
     id INTEGER NOT NULL,
@@ -60,8 +70,8 @@ CREATE TABLE actions (
     revision INTEGER NOT NULL,
     digest BLOB NOT NULL,
     effect_hash BLOB NOT NULL,
-    traits BLOB NOT NULL,
-    ruling BLOB NOT NULL,
+    traits INTEGER NOT NULL,
+    ruling INTEGER NOT NULL,
     interrupt BLOB,
     refusal TEXT,
     words TEXT NOT NULL,
@@ -80,7 +90,9 @@ CREATE TABLE actions (
     retried SMALLINT NOT NULL,
     PRIMARY KEY (id),
     CONSTRAINT actions_called UNIQUE (run, call_key),
-    FOREIGN KEY(run) REFERENCES runs (id)
+    FOREIGN KEY(run) REFERENCES runs (id),
+    FOREIGN KEY(traits) REFERENCES parts (id),
+    FOREIGN KEY(ruling) REFERENCES parts (id)
 );
 
 CREATE INDEX actions_claimed ON actions (process) WHERE state IN ('executing', 'rolling_back');
@@ -118,7 +130,8 @@ CREATE TABLE interrupts (
     decision BLOB,
     PRIMARY KEY (id),
     FOREIGN KEY(action) REFERENCES actions (id)
-);
+)
+ WITHOUT ROWID;
 
 CREATE INDEX interrupts_due ON interrupts (expires_at) WHERE ending IS NULL;
 
@@ -134,7 +147,7 @@ CREATE TABLE decisions (
     revision INTEGER NOT NULL,
     digest BLOB NOT NULL,
     verdict TEXT NOT NULL,
-    "by" BLOB NOT NULL,
+    "by" INTEGER NOT NULL,
     at BIGINT NOT NULL,
     note TEXT NOT NULL,
     value BLOB,
@@ -142,8 +155,10 @@ CREATE TABLE decisions (
     mode TEXT NOT NULL,
     PRIMARY KEY (id),
     FOREIGN KEY(interrupt) REFERENCES interrupts (id),
-    FOREIGN KEY(action) REFERENCES actions (id)
-);
+    FOREIGN KEY(action) REFERENCES actions (id),
+    FOREIGN KEY("by") REFERENCES parts (id)
+)
+ WITHOUT ROWID;
 
 CREATE INDEX decisions_of_action ON decisions (action);
 
@@ -157,7 +172,8 @@ CREATE TABLE processes (
     lease_s DOUBLE NOT NULL,
     lost SMALLINT NOT NULL,
     PRIMARY KEY (id)
-);
+)
+ WITHOUT ROWID;
 
 CREATE INDEX processes_live ON processes (lost) WHERE lost = 0;
 
@@ -168,7 +184,8 @@ CREATE TABLE freezes (
     at BIGINT NOT NULL,
     reason TEXT NOT NULL,
     PRIMARY KEY (scope, name)
-);
+)
+ WITHOUT ROWID;
 
 CREATE TABLE work (
     id BLOB NOT NULL,
@@ -182,7 +199,8 @@ CREATE TABLE work (
     error TEXT NOT NULL,
     poison SMALLINT NOT NULL,
     PRIMARY KEY (id)
-);
+)
+ WITHOUT ROWID;
 
 CREATE INDEX work_due ON work (due_at) WHERE poison = 0;
 

@@ -1,0 +1,1 @@
+"""The demo: a scripted agent, a real mailbox, a real order database, a real mail server, and a person who decides."""
