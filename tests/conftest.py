@@ -1,11 +1,15 @@
 """Profiles for hypothesis, and the switch that turns a skipped test into a failure."""
 
 import os
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from interlock.testing import Rehearsal
 
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -34,3 +38,21 @@ def pytest_make_collect_report() -> Generator[None, Any, Any]:
     report = yield
     _refuse_skip(report)
     return report
+
+
+@pytest.fixture
+def stage() -> "Iterator[Rehearsal]":
+    """An Interlock in memory with a clock and a reviewer."""
+    from interlock.testing import Rehearsal
+
+    with Rehearsal() as made:
+        yield made
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def both(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[Rehearsal]":
+    """The same twice: in memory and on SQLite."""
+    from interlock.testing import Rehearsal
+
+    with Rehearsal(tmp_path if request.param == "sqlite" else None) as made:
+        yield made

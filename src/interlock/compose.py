@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ from interlock.adapters.plain import PlainAdapter
 from interlock.adapters.plain.places import current
 from interlock.adapters.plain.rollback import roll_back
 from interlock.adapters.plain.tool import Duration
+from interlock.canonical import fingerprint
 from interlock.domain.action import Versions
 from interlock.domain.errors import DecisionError, SettingsError
 from interlock.domain.ids import ActionId
-from interlock.domain.run import Work
-from interlock.domain.tool import ToolSpec
+from interlock.domain.run import Run, Work
 from interlock.identities.local import LocalIdentity, session_secret, user_name
 from interlock.kernel import Kernel
 from interlock.kernel.desk import ReviewDesk
@@ -61,12 +62,18 @@ class Interlock(PlainAdapter):
             agent=agent,
             versions=recorded,
             owner=owner or f"user:{user_name()}",
-            check=self._check,
+            check=check,
+            announce=self._announce,
             wait=wait,
         )
 
-    def _check(self, spec: ToolSpec) -> None:
-        check(spec)
+    def _announce(self, run: Run) -> None:
+        """On a terminal, say that the run pauses and how to decide; programs look at the run instead."""
+        if not sys.stderr.isatty():
+            return
+        for card in self.kernel.open_cards(run.id):
+            tool = self.kernel.tool_of(card.action)
+            sys.stderr.write(f"{tool} waits for a decision: interlock show {fingerprint(card.digest)}\n")
 
     def worker(self, **hooks: Any) -> Worker:
         """A worker loop for the workflows and tools known here; run it in a thread or process of its own."""
@@ -111,11 +118,7 @@ class Desk(ReviewDesk):
         principal = identity.authenticate(credential or session_secret(path.parent / SECRET_NAME))
         self.settings = settings
         self._own = Kernel(open_store(settings), policy_of(settings), lease_s=settings.lease_s)
-        super().__init__(self._own, principal, channel)
-
-    def _decide(self, *args: Any, **kwargs: Any) -> Any:
-        _not_in_a_run()
-        return super()._decide(*args, **kwargs)
+        super().__init__(self._own, principal, channel, guard=_not_in_a_run)
 
     def close(self) -> None:
         """Close the store."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from interlock.canonical import Json, parse_fingerprint
@@ -25,13 +25,17 @@ class ReviewDesk:
     """Decisions by one authenticated person. Every decision names a card and the digest it showed.
 
     All methods block until the decision is durable. They raise `DecisionError` where a decision does
-    not count; nothing has changed then, and the error says who was first, and when.
+    not count; nothing has changed then, and the error says who was first, and when. `guard` is called
+    before anything is changed and raises where nobody may decide (inside a run, say).
     """
 
-    def __init__(self, kernel: Kernel, principal: Principal, channel: str = "api") -> None:
+    def __init__(
+        self, kernel: Kernel, principal: Principal, channel: str = "api", guard: Callable[[], None] = lambda: None
+    ) -> None:
         self._kernel = kernel
         self._principal = principal
         self._channel = channel
+        self._guard = guard
 
     @property
     def principal(self) -> Principal:
@@ -46,6 +50,7 @@ class ReviewDesk:
 
     def card(self, interrupt: str) -> CardView:
         """A card with its context, open or not."""
+        _text(id=interrupt)
         view = self._kernel.card(InterruptId(interrupt))
         if view is None:
             raise DecisionError(
@@ -58,6 +63,7 @@ class ReviewDesk:
 
         Raises where there is none, or more than one is open.
         """
+        _text(id=wanted)
         short = parse_fingerprint(wanted)
         if short is None:
             return self.card(wanted)
@@ -123,6 +129,7 @@ class ReviewDesk:
 
     def redirect(self, interrupt: str, *, digest: str, note: str, shown: Shown | None = None) -> Receipt:
         """Not this; plan again, knowing this."""
+        self._check(id=interrupt, digest=digest, note=note)
         if not note.strip():
             raise DecisionError("note_missing", "a redirection needs words for the agent", "Say what it should know.")
         return self._decide(interrupt, digest, Verdict.REDIRECT, note, shown)
@@ -137,9 +144,12 @@ class ReviewDesk:
         shown: Shown | None = None,
     ) -> Receipt:
         """Run it with these arguments instead: plain JSON values by name, the others stay as they are."""
-        view = self.card(interrupt)
-        if not isinstance(cast("object", arguments), Mapping):
+        self._check(id=interrupt, digest=digest, note=note)
+        if not isinstance(cast("object", arguments), Mapping) or not all(
+            type(cast("object", name)) is str for name in arguments
+        ):
             raise DecisionError("bad_edit", "arguments must be an object of names and values")
+        view = self.card(interrupt)
         try:
             tree = revise(view.about.tool.schema, view.about.tool.shape, view.about.current.arguments, arguments)
         except SchemaError as error:
@@ -165,7 +175,8 @@ class ReviewDesk:
         note: str = "",
         shown: Shown | None = None,
     ) -> Receipt:
-        """Say what happened to an action in doubt: `done` (with its result, if you know it), `failed` or `run_again`."""
+        """Say what happened to an action in doubt: `done` (with its result, if known), `failed` or `run_again`."""
+        self._check(id=interrupt, digest=digest, note=note, found=found)
         verdict = FOUND.get(found)
         if verdict is None:
             raise DecisionError("bad_verdict", f"{found!r} is no finding", f"Use {', '.join(FOUND)}.")
@@ -181,7 +192,12 @@ class ReviewDesk:
 
     def revoke(self, interrupt: str, *, digest: str, note: str = "") -> Interrupt:
         """Take an approval back, until it is claimed; answers the new card."""
+        self._check(id=interrupt, digest=digest, note=note)
         return self._kernel.revoke(InterruptId(interrupt), Digest(digest), self._principal, note).result()
+
+    def _check(self, **given: object) -> None:
+        self._guard()
+        _text(**given)
 
     def _result(self, interrupt: str, result: object) -> Json:
         shape = self.card(interrupt).about.tool.shape.get("result", "any")
@@ -202,13 +218,9 @@ class ReviewDesk:
         value: object = ...,
         stored: bool = True,
     ) -> Receipt:
-        for name, given in (("id", interrupt), ("digest", digest), ("note", note)):
-            if not isinstance(cast("object", given), str):
-                raise DecisionError(
-                    "bad_decision",
-                    f"{name} must be text, not {type(given).__name__}",
-                    "Only an explicit, well-formed decision counts.",
-                )
+        self._check(id=interrupt, digest=digest, note=note)
+        if shown is not None and not isinstance(cast("object", shown), Shown):
+            raise DecisionError("bad_decision", f"shown must be a Shown, not {type(shown).__name__}")
         return self._kernel.decide(
             InterruptId(interrupt),
             Digest(digest),
@@ -225,18 +237,24 @@ class ReviewDesk:
 
     def retry(self, run: str, *, accept_divergence: bool = False) -> Run:
         """Make a stopped run due again, from what is recorded."""
+        self._check(run=run)
+        if not isinstance(cast("object", accept_divergence), bool):
+            raise DecisionError("bad_decision", "accept_divergence must be True or False")
         return self._kernel.retry(RunId(run), str(self._principal), accept_divergence=accept_divergence).result()
 
     def cancel(self, run: str, reason: str = "") -> None:
         """Withdraw everything of the run that is not claimed yet, and end it."""
+        self._check(run=run, reason=reason)
         self._kernel.cancel(RunId(run), str(self._principal), reason).result()
 
     def freeze(self, scope: str = "all", name: str = "", reason: str = "") -> Freeze:
         """Stop everything, or one `agent`, `tool` or `run`, before its next claim."""
+        self._check(scope=scope, name=name, reason=reason)
         return self._kernel.freeze(scope, name, self._principal, reason).result()
 
     def release(self, scope: str = "all", name: str = "") -> None:
         """Lift a freeze."""
+        self._check(scope=scope, name=name)
         self._kernel.release(scope, name, self._principal).result()
 
     def freezes(self) -> tuple[Freeze, ...]:
@@ -245,8 +263,26 @@ class ReviewDesk:
 
     def rollback(self, action: str) -> Work:
         """Ask the workers to undo an action that is done."""
+        self._check(action=action)
         return self._kernel.ask_rollback(ActionId(action), self._principal).result()
 
     def wait_for_change(self, timeout: float) -> bool:
         """Block until something may have changed, at most `timeout` seconds."""
         return self._kernel.wait_for_change(timeout)
+
+
+def _text(**given: object) -> None:
+    """Refuse what is no well-formed text, naming the field: only an explicit decision counts."""
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise DecisionError(
+                "bad_decision",
+                f"{name} must be text, not {type(value).__name__}",
+                "Only an explicit, well-formed decision counts.",
+            )
+        if not value.isascii() and value != value.encode("utf-8", "replace").decode():
+            raise DecisionError(
+                "bad_decision",
+                f"{name} holds characters that no text can keep (lone surrogates)",
+                "Send it again as plain text.",
+            )

@@ -108,7 +108,7 @@ def _confidence(rationale: Rationale) -> Json:
 
 
 def tool_document(spec: ToolSpec) -> tuple[str, bytes]:
-    """The tool as declared, kept beside the actions, since who decides often lacks its code. Answers digest and bytes."""
+    """The tool as declared, kept for those who decide without its code; answers digest and bytes."""
     data = canonical_bytes(
         cast(
             "dict[str, Json]",

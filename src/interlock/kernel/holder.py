@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 
+from interlock.domain.errors import InterlockError
 from interlock.domain.ids import ProcessId
 from interlock.domain.run import Process
 from interlock.kernel.ids import IdSequence
@@ -61,4 +63,8 @@ class Holder:
         """Stop the heartbeat and close the store."""
         if self._heartbeat is not None:
             self._heartbeat.stop()
+        if self._process is not None:
+            # Said in time, so that nobody has to wait for the lease; if it cannot be said, the lease will tell.
+            with suppress(InterlockError):
+                self.store.write(processes.bury([self._process], self._ids)).result()
         self.store.close()

@@ -60,6 +60,11 @@ class CardView:
     freezes: tuple[Freeze, ...]
     now: datetime
 
+    @property
+    def fingerprint(self) -> str:
+        """The short form of the card's digest, as people type it: `K7M2-Q9TD`."""
+        return fingerprint(self.card.digest)
+
 
 @dataclass(frozen=True, slots=True)
 class RunView:

@@ -40,7 +40,8 @@ class Definitions:
         if kind in ("list", "set", "frozenset", "tuple_of"):
             return f"{kind.partition('_')[0]}[{self.name(inner)}{', ...' if kind == 'tuple_of' else ''}]"
         if kind == "literal":
-            return f"one of {', '.join(repr(each[2] if type(each) is list else each) for each in inner)}"
+            values = [cast("list[object]", each)[2] if type(each) is list else each for each in inner]
+            return f"one of {', '.join(map(repr, values))}"
         if kind in ("enum", "model"):
             return str(inner[0])
         return "object" if kind == "record" else kind

@@ -69,6 +69,7 @@ class Describer:
         self.unchecked: list[tuple[str | int, ...]] = []
 
     def of(self, shaped: Json, tree: Json, at: tuple[str | int, ...]) -> object:
+        """Return the JSON value of a tree that lies at the place `at`."""
         kind, inner = self._definitions.kind(shaped)
         method = getattr(self, f"_{kind}", None)
         if method is not None:
@@ -90,16 +91,16 @@ class Describer:
             return format(Decimal(text), "f") if self._as_text else Decimal(text)
         return _need(tag in _TEXTS, tree, text)
 
-    def _any(self, _: object, tree: Json, at: tuple[str | int, ...]) -> object:
+    def _any(self, _: object, tree: Json, _at: tuple[str | int, ...]) -> object:
         return tree_to_plain(tree)
 
-    def _int(self, _: object, tree: Json, at: tuple[str | int, ...]) -> object:
+    def _int(self, _: object, tree: Json, _at: tuple[str | int, ...]) -> object:
         return int(text_of(tree, "int")) if tag_of(tree) else _need(type(tree) in (int, bool), tree, tree)
 
     def _float(self, _: object, tree: Json, at: tuple[str | int, ...]) -> object:
         return float(text_of(tree, "float")) if tag_of(tree) == "float" else self._int(_, tree, at)
 
-    def _secret(self, _: object, tree: Json, at: tuple[str | int, ...]) -> object:
+    def _secret(self, _: object, tree: Json, _at: tuple[str | int, ...]) -> object:
         return {"reference": array_of(tree, "secret", 1)[0]}
 
     def _all(self, shaped: Json, trees: list[Json], at: tuple[str | int, ...]) -> list[object]:
@@ -142,7 +143,7 @@ class Describer:
                 del self.unchecked[kept:]
         raise not_decodable(f"found {shape(tree)}, which no member of the union is")
 
-    def _literal(self, inner: list[Json], tree: Json, at: tuple[str | int, ...]) -> object:
+    def _literal(self, inner: list[Json], tree: Json, _at: tuple[str | int, ...]) -> object:
         for choice in inner:
             if type(choice) is not list:
                 if same(choice, tree):
@@ -177,6 +178,7 @@ class Describer:
         fields: dict[str, list[Json]] = inner[1]
         options: dict[str, Any] = inner[2] if len(inner) > 2 else {}
         _need(all(name in items or not part[1] for name, part in fields.items()), tree, None)
+        _need(items.keys() <= fields.keys() or bool(options.get("extra")), tree, None)
         if options.get("as") == "namedtuple":
             return [self.of(part[0], items[name], (*at, i)) for i, (name, part) in enumerate(fields.items())]
         out: dict[str, object] = {}

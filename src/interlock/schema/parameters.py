@@ -9,6 +9,7 @@ from typing import cast
 
 from interlock.schema.codecs import TEXT
 from interlock.schema.errors import SchemaError, key_path
+from interlock.schema.shapes import shape_of
 from interlock.schema.signatures import Argument, read_arguments
 from interlock.schema.tags import ENVELOPE, Json, shape
 from interlock.schema.validation import build_validator, json_schema, refusal
@@ -22,10 +23,11 @@ class Parameters:
 
     `signature` is the whole signature, with `self` and hidden parameters; `visible_signature` is what the agent may
     give. `takes_self` tells that the function is a method looked up on its class: the caller keeps the instance, which
-    is no argument. `names` are the visible parameters in order, `types` their types as people read them, and
-    `json_schema` a JSON Schema of the object of arguments (no additional properties). `*args` and `**kwargs` are one
-    argument each: a tuple and a dict, under their own name. `plain_types` are the exact types of the arguments by
-    position where each takes one native immutable type, validated by nothing else (None: not so).
+    is no argument. `names` are the visible parameters in order, `types` their types as people read them, `shapes` the
+    same as data (see `shapes`), and `json_schema` a JSON Schema of the object of arguments (no additional properties).
+    `*args` and `**kwargs` are one argument each: a tuple and a dict, under their own name. `plain_types` are the exact
+    types of the arguments by position where each takes one native immutable type, validated by nothing else (None: not
+    so).
     """
 
     signature: Signature
@@ -33,6 +35,7 @@ class Parameters:
     takes_self: bool
     names: tuple[str, ...]
     types: dict[str, str]
+    shapes: dict[str, Json]
     json_schema: dict[str, object]
     plain_types: tuple[type, ...] | None
 
@@ -54,6 +57,7 @@ class Parameters:
         self._arguments = {argument.name: argument for argument in reading.arguments}
         self.names = tuple(self._arguments)
         self.types = {name: argument.codec.type_name for name, argument in self._arguments.items()}
+        self.shapes = {name: shape_of(argument.codec) for name, argument in self._arguments.items()}
         name: str = getattr(fn, "__name__", type(fn).__name__)
         adapter = build_validator(name, reading.arguments, reading.namespace)
         self._validator = adapter.validator

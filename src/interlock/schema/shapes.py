@@ -28,7 +28,7 @@ from interlock.schema.codecs import Codec, Literals, Native, Number, Scalar, Sec
 from interlock.schema.containers import ANY, Anything, DictOf, FixedTuple, ListOf, SetOf, TupleOf
 from interlock.schema.errors import SchemaError
 from interlock.schema.forms import tree_to_plain
-from interlock.schema.models import EnumCodec, NamedTupleRecord, PydanticRecord, Record, TypedDictCodec
+from interlock.schema.models import EnumCodec, NamedTupleRecord, PydanticRecord, Record, TypedDictCodec, label_of
 from interlock.schema.tags import TAG, Json
 
 # Types nested deeper than this inside one definition get definitions of their own.
@@ -130,20 +130,33 @@ def _word(codec: Codec) -> str | None:
 def _container(codec: Codec) -> str | None:
     if isinstance(codec, SetOf):
         return "frozenset" if codec.takes(frozenset[object]()) else "set"
-    names = {ListOf: "list", TupleOf: "tuple_of", FixedTuple: "tuple", DictOf: "dict", Union: "union"}
+    names: dict[type[Codec], str] = {
+        ListOf: "list",
+        TupleOf: "tuple_of",
+        FixedTuple: "tuple",
+        DictOf: "dict",
+        Union: "union",
+    }
     return names.get(type(codec))
 
 
 def _literal(tree: Json, value: object) -> Json:
     if type(tree) is not dict:
         return tree
-    plain = value.value if isinstance(value, enum.Enum) else None
-    return [tree[TAG], tree["v"], plain if type(plain) in (str, int, bool) else tree_to_plain(tree)]
+    plain = _plain_value(value) if isinstance(value, enum.Enum) else []
+    return [tree[TAG], tree["v"], plain[0] if plain else cast("Json", tree_to_plain(tree))]
 
 
 def _enum(cls: type[enum.Enum]) -> list[Json]:
-    members: list[Json] = [[name, stored_name(member), *_plain_value(member)] for name, member in cls.__members__.items()]
+    members: list[Json] = [
+        [name, stored_name(member), *_plain_value(member)] for name, member in cls.__members__.items()
+    ]
     return [label_of(cls), members, True] if issubclass(cls, enum.Flag) else [label_of(cls), members]
+
+
+def stored_name(member: enum.Enum) -> str:
+    """Return the name under which a member is stored, which is not that of an alias."""
+    return "|".join(cast("str", bit.name) for bit in member) if isinstance(member, enum.Flag) else member.name
 
 
 def _plain_value(member: enum.Enum) -> list[Json]:
@@ -157,24 +170,28 @@ def _plain_value(member: enum.Enum) -> list[Json]:
 
 def _default(codec: Record, cls: Any, name: str, part: Codec) -> str | None:
     """Return the default of a field as JSON text, or None if there is none that is always the same."""
-    default, factory = dataclasses.MISSING, None
-    if isinstance(codec, PydanticRecord):
-        field = cls.__pydantic_fields__[name]
-        if not field.is_required():
-            default, factory = field.default, field.default_factory
-    elif isinstance(codec, NamedTupleRecord):
-        default = cls._field_defaults.get(name, default)
-    else:
-        field = next(field for field in dataclasses.fields(cls) if field.name == name)
-        factory = None if field.default_factory is dataclasses.MISSING else field.default_factory
-        default = field.default
-    if factory is not None:
-        default = factory() if factory in _CONSTANT else dataclasses.MISSING
     try:
-        text = json.dumps(part.encode(default), ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(part.encode(_constant(codec, cls, name)), ensure_ascii=False, separators=(",", ":"))
     except SchemaError:
         return None
     return text if len(text) <= _DEFAULT_LIMIT else None
+
+
+# Any: the class is known at run time only, and so are its defaults.
+def _constant(codec: Record, cls: Any, name: str) -> Any:
+    """Return the default of a field, or something that nothing can encode."""
+    if isinstance(codec, NamedTupleRecord):
+        return cls._field_defaults.get(name, dataclasses.MISSING)
+    if isinstance(codec, PydanticRecord):
+        field = cls.__pydantic_fields__[name]
+        default = dataclasses.MISSING if field.is_required() else field.default
+        factory = field.default_factory or dataclasses.MISSING
+    else:
+        field = next(field for field in dataclasses.fields(cls) if field.name == name)
+        default, factory = field.default, field.default_factory
+    if factory is dataclasses.MISSING:
+        return default
+    return factory() if isinstance(factory, type) and factory in _CONSTANT else dataclasses.MISSING
 
 
 def _options(codec: Record, cls: Any) -> dict[str, Json]:

@@ -1,6 +1,6 @@
-"""The testing kit: a clock that obeys, a store that fails on purpose, the contract suite of stores.
+"""The testing kit: a reviewer with a script, a clock that obeys, a store that fails on purpose, contract suites.
 
-Names are loaded when they are first used: `StoreContract` needs pytest, the others do not.
+Names are loaded when they are first used: the contract suites need pytest, the others do not.
 """
 
 from __future__ import annotations
@@ -12,15 +12,57 @@ if TYPE_CHECKING:
     from interlock.stores.memory import MemoryStore
     from interlock.testing.clock import ManualClock
     from interlock.testing.failing_store import FailingStore
+    from interlock.testing.gate_contract import GateContract
+    from interlock.testing.rehearsal import Rehearsal
+    from interlock.testing.reviewer import (
+        Answer,
+        ScriptedReviewer,
+        approve,
+        found_done,
+        found_failed,
+        modify,
+        redirect,
+        reject,
+        respond,
+        run_again,
+        scripted_reviewer,
+    )
     from interlock.testing.sample_rows import Samples
     from interlock.testing.store_contract import StoreContract
 
-__all__ = ["FailingStore", "ManualClock", "MemoryStore", "Samples", "StoreContract"]
+__all__ = [
+    "Answer",
+    "FailingStore",
+    "GateContract",
+    "ManualClock",
+    "MemoryStore",
+    "Rehearsal",
+    "Samples",
+    "ScriptedReviewer",
+    "StoreContract",
+    "approve",
+    "found_done",
+    "found_failed",
+    "modify",
+    "redirect",
+    "reject",
+    "respond",
+    "run_again",
+    "scripted_reviewer",
+]
+
+_REVIEWER = (
+    *("Answer", "ScriptedReviewer", "approve", "found_done", "found_failed", "modify", "redirect", "reject", "respond"),
+    *("run_again", "scripted_reviewer"),
+)
 
 _HOMES = {
+    **dict.fromkeys(_REVIEWER, "interlock.testing.reviewer"),
     "FailingStore": "interlock.testing.failing_store",
+    "GateContract": "interlock.testing.gate_contract",
     "ManualClock": "interlock.testing.clock",
     "MemoryStore": "interlock.stores.memory",
+    "Rehearsal": "interlock.testing.rehearsal",
     "Samples": "interlock.testing.sample_rows",
     "StoreContract": "interlock.testing.store_contract",
 }

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from interlock.adapters.plain.places import current
 from interlock.domain.decision import Receipt
 from interlock.domain.errors import DecisionError, SettingsError
 from interlock.domain.reviewers import Principal, PrincipalKind
@@ -84,7 +85,7 @@ class ScriptedReviewer:
 
     def __init__(self, il: Interlock, script: Script | None = None, *, name: str = "ana") -> None:
         self.principal = Principal(PrincipalKind.REVIEWER, name, authn="test")
-        self.desk = ReviewDesk(il.kernel, self.principal, channel="test")
+        self.desk = ReviewDesk(il.kernel, self.principal, channel="test", guard=_not_in_a_run)
         self.script: dict[str, Said | Callable[[CardView], Said]] = dict(script or {})
         self.seen: list[CardView] = []
         self.receipts: list[Receipt] = []
@@ -149,9 +150,11 @@ class ScriptedReviewer:
         return receipt
 
     def _say(self, card: str, digest: str, said: object) -> Receipt:
-        if type(said) is not Answer:
+        if type(said) is not Answer or type(cast("object", said.verdict)) is not str:
             raise SettingsError(
-                "bad_script", f"the script says {said!r}"[:200], 'Say "approve", "reject", an Answer, or None to leave it open.'
+                "bad_script",
+                f"the script says {said!r}"[:200],
+                'Say "approve", "reject", an Answer, or None to leave it open.',
             )
         note = said.note
         match cast("object", said.verdict):
@@ -178,3 +181,10 @@ class ScriptedReviewer:
 def scripted_reviewer(il: Interlock, script: Script | None = None, *, name: str = "ana") -> ScriptedReviewer:
     """A reviewer for `il` that decides by `script`; see `ScriptedReviewer`."""
     return ScriptedReviewer(il, script, name=name)
+
+
+def _not_in_a_run() -> None:
+    if current() is not None:
+        raise DecisionError(
+            "not_allowed", "code inside a run may not decide", "Decide between passes, or in another thread."
+        )

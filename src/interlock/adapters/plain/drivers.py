@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from interlock.adapters.plain.places import Frame, Pass, entered, pop, push, running_task
+from interlock.adapters.plain.places import Frame, Scope, entered, pop, push, running_task
 from interlock.adapters.plain.tool import Tool
 
 
@@ -48,16 +49,25 @@ Flow = Generator[Any, Any, object]
 class Drivers:
     """Both ways of driving a flow.
 
-    `wait_for_change` blocks until something may have happened in the store, `give_back` returns a
-    claim (if the answer of the gate is one) whose tool was never started.
+    `wait_for_change` blocks until something may have happened in the store, `leave` takes the answer
+    of the gate that a call did not wait for, because it was interrupted.
     """
 
-    def __init__(self, wait_for_change: Callable[[float], object], give_back: Callable[[object], None]) -> None:
+    def __init__(self, wait_for_change: Callable[[float], object], leave: Callable[[Scope, object], None]) -> None:
         self._wait_for_change = wait_for_change
-        self._give_back = give_back
+        self._leave = leave
 
-    def drive(self, flow: Flow) -> object:
+    def drive(self, flow: Flow, scope: Scope) -> object:
         """Drive a flow to its end in this thread; answers what the guarded call returns."""
+        with scope.pass_.under_way():
+            return self._drive(flow, scope)
+
+    async def drive_async(self, flow: Flow, scope: Scope) -> object:
+        """Drive a flow to its end in this task; a cancellation never leaves a claim behind."""
+        with scope.pass_.under_way():
+            return await self._drive_async(flow, scope)
+
+    def _drive(self, flow: Flow, scope: Scope) -> object:
         answer: object = None
         error: BaseException | None = None
         while True:
@@ -70,18 +80,19 @@ class Drivers:
                 if isinstance(step, Execute):
                     answer = self._execute(step)
                 elif isinstance(step, Pause):
-                    self._wait_for_change(step.seconds)
+                    with scope.pass_.idling():
+                        self._wait_for_change(step.seconds)
                 else:
                     answer = step.result()
             except KeyboardInterrupt as interrupt:
-                if isinstance(step, Future):
-                    self._give_back(cast("Future[object]", step).result())
                 error = interrupt
+                if isinstance(step, Future):
+                    with suppress(Exception):
+                        self._leave(scope, cast("Future[object]", step).result())
             except BaseException as raised:
                 error = raised
 
-    async def drive_async(self, flow: Flow, pass_: Pass) -> object:
-        """Drive a flow to its end in this task; a cancellation never leaves a claim behind."""
+    async def _drive_async(self, flow: Flow, scope: Scope) -> object:
         answer: object = None
         error: BaseException | None = None
         cancelled: asyncio.CancelledError | None = None
@@ -97,7 +108,8 @@ class Drivers:
                 if isinstance(step, Execute):
                     answer = await self._execute_async(step)
                 elif isinstance(step, Pause):
-                    await asyncio.to_thread(self._wait_for_change, step.seconds)
+                    with scope.pass_.idling():
+                        await asyncio.to_thread(self._wait_for_change, step.seconds)
                 else:
                     waiting = asyncio.wrap_future(step)
                     try:
@@ -105,10 +117,13 @@ class Drivers:
                     except asyncio.CancelledError as interrupt:
                         # The gate is never half asked: its word is awaited, and a claim that came with it is
                         # used (a sibling paused; the approval must not go to waste) or given back.
-                        await _ended(waiting)
+                        await finished(waiting)
+                        refused = waiting.exception()
+                        if refused is not None:
+                            raise interrupt from refused
                         answer, cancelled = waiting.result(), interrupt
-                        if not pass_.parked:
-                            self._give_back(answer)
+                        if not scope.pass_.parked:
+                            self._leave(scope, answer)
                             raise
             except BaseException as raised:
                 error = raised
@@ -116,8 +131,7 @@ class Drivers:
     def _execute(self, step: Execute) -> Ended:
         token = push(step.frame)
         try:
-            with step.frame.scope.pass_.executing():
-                return Ended(step.tool.fn(*step.args, **step.kwargs))
+            return Ended(step.tool.fn(*step.args, **step.kwargs))
         except BaseException as error:
             return Ended(error=error, returned=False)
         finally:
@@ -128,7 +142,7 @@ class Drivers:
 
         async def body() -> object:
             step.frame.task = running_task()
-            with entered(step.frame), pass_.executing():
+            with entered(step.frame):
                 return await cast("Any", step.tool.fn(*step.args, **step.kwargs))
 
         with entered(Frame(step.frame.scope, step.frame.inside, step.frame.parent, running_task())):
@@ -140,7 +154,7 @@ class Drivers:
                 # Somebody really wants it to stop: it is told, and what came of it is in doubt.
                 work.cancel()
             # A sibling paused: that must not tear an effect apart. It is let end, and its outcome is kept.
-            await _ended(work)
+            await finished(work)
             if work.cancelled() or work.exception() is not None:
                 return Ended(error=cancelled if work.cancelled() else work.exception(), returned=False)
             return Ended(work.result(), cancelled)
@@ -148,10 +162,12 @@ class Drivers:
             return Ended(error=error, returned=False)
 
 
-async def _ended(work: asyncio.Future[Any]) -> None:
-    """Wait until it is done, however often we are cancelled meanwhile."""
+async def finished(work: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+    """Wait until it is done, however often we are cancelled meanwhile; answers the last cancellation."""
+    cancelled = None
     while not work.done():
         try:
             await asyncio.wait({work})
-        except asyncio.CancelledError:
-            continue
+        except asyncio.CancelledError as interrupt:
+            cancelled = interrupt
+    return cancelled

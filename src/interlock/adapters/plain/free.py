@@ -12,10 +12,10 @@ from interlock.adapters.plain import outcomes
 from interlock.adapters.plain.places import Frame, Pass, Scope
 from interlock.adapters.plain.tool import Tool, encode
 from interlock.domain.action import PastCall, arguments_bytes, call_key
-from interlock.domain.errors import Diverged
+from interlock.domain.errors import CallError, Diverged
 from interlock.domain.ids import RunId
 from interlock.ports.runtime import Runtime
-from interlock.schema import Json, encode_exception, encode_result, fill
+from interlock.schema import Json, decode_result, encode_exception, encode_result, fill
 
 _UNCHANGING = frozenset({str, int, bool, bytes, float, type(None)})
 """Types of results that can be encoded later, because nobody can change them meanwhile."""
@@ -90,13 +90,24 @@ class Free(Frame):
         record, tool = cast("dict[str, Any]", self.past), self.spec_tool
         if "failure" in record:
             raise outcomes.failure_of(arguments_bytes(record["failure"]), tool.spec.name, tool.no_effect_on)
-        return tool.result.decode(fill(record["result"], runtime.blob))
+        return decode_result(tool.result, fill(record["result"], runtime.blob))
 
     def returned(self, value: object) -> bool:
         """Take note of what the body returned; a pause that it swallowed goes on instead. Whether to record it."""
         if self.closed is not None:
             raise self.closed
-        self._result = value if type(value) in _UNCHANGING else _Encoded(encode_result(self.spec_tool.result, value))
+        tool = self.spec_tool
+        if tool.must_store or type(value) not in _UNCHANGING:
+            pair = encode_result(tool.result, value)
+            if tool.must_store and not pair[1]:
+                raise CallError(
+                    "not_storable",
+                    f"the result of {self.inside} cannot be stored ({outcomes.shown(pair[0])})",
+                    "Return a value that can be stored; what is not journalled would be asked anew in every pass.",
+                )
+            self._result = _Encoded(pair)
+        else:
+            self._result = value
         return not self.outer.pass_.grant.over
 
     def raised(self, error: Exception) -> bool:
@@ -111,22 +122,27 @@ class Free(Frame):
 
     @property
     def run(self) -> RunId:
+        """The run it was made in."""
         return self.outer.pass_.run_id
 
     @property
     def pass_no(self) -> int:
+        """The pass it was made in."""
         return self.outer.pass_.number
 
     @property
     def tool(self) -> str:
+        """The tool's name."""
         return self.inside
 
     @property
     def path(self) -> str:
+        """The scope it was made in."""
         return self.outer.path
 
     @property
     def arguments(self) -> Json:
+        """The typed encoding of its arguments."""
         if self._encoded is None:
             self._encoded = encode(self.spec_tool, self._named())
         return cast("Json", self._encoded)

@@ -21,6 +21,9 @@ from interlock.ports.gate import Gate, Standing
 from interlock.ports.runtime import Runtime
 from interlock.schema import SchemaError, fill
 
+ACTIVE = (ActionState.HELD, ActionState.CLEARED, ActionState.EXECUTING, ActionState.IN_DOUBT)
+"""States in which an action still has something coming."""
+
 POLL_S = 1.0
 """The slow poll behind every wake-up hint, in seconds."""
 
@@ -32,7 +35,7 @@ class Interceptor:
         self.gate = gate
         self.runtime = runtime
         self._rationale = rationale
-        self._drivers = Drivers(runtime.wait_for_change, self._give_back)
+        self._drivers = Drivers(runtime.wait_for_change, self._leave)
 
     # -- the two ways in ------------------------------------------------------------------------
 
@@ -61,7 +64,7 @@ class Interceptor:
             if free.returned(value):
                 self.gate.record(free)
             return value
-        return self._drivers.drive(self._gated(tool, frame, bind(tool, args, kwargs), receiver))
+        return self._drivers.drive(self._gated(tool, frame, bind(tool, args, kwargs), receiver), frame.scope)
 
     async def call_async(
         self, tool: Tool, receiver: tuple[object, ...], args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -84,7 +87,7 @@ class Interceptor:
             if free.returned(value):
                 self.gate.record(free)
             return value
-        return await self._drivers.drive_async(self._gated(tool, frame, values, receiver), frame.scope.pass_)
+        return await self._drivers.drive_async(self._gated(tool, frame, values, receiver), frame.scope)
 
     def _frame(self, tool: Tool) -> Frame:
         frame = current()
@@ -94,14 +97,38 @@ class Interceptor:
                 f"{tool.spec.name} was called outside any run, so it was not run",
                 "Call it in a workflow or in `with il.run(...)`; hand run.wrap(fn) to threads that you start yourself.",
             )
+        if frame.scope.pass_.runtime is not self.runtime:
+            raise CallError(
+                "other_interlock",
+                f"{tool.spec.name} belongs to another Interlock than the run it was called in, so it was not run",
+                "Guard tools and start runs with one and the same Interlock.",
+            )
         frame.scope.check_open()
         return frame
 
-    def _give_back(self, answer: object) -> None:
-        """A claim whose tool never started had no effect: say so, rather than leave it in doubt."""
-        if isinstance(answer, Standing) and answer.claim is not None:
+    def _leave(self, scope: Scope, answer: object) -> None:
+        """A call was interrupted while the gate answered: leave nothing behind that the code could overlook.
+
+        A claim whose tool never started had no effect: that is said, rather than left in doubt. What is
+        not over pauses the run: code that goes on without it (after a time-out, say) must not.
+        """
+        if not isinstance(answer, Standing):
+            return
+        if answer.claim is not None:
             outcome = outcomes.failed(OutcomeKind.FAILED, NoEffect("it was interrupted before it started"))
             self.gate.settle(answer.action.id, self.runtime.process, answer.claim.fence, outcome).result()
+        elif answer.action.state in ACTIVE:
+            scope.pass_.park(scope, self._pause(scope, answer, f"{answer.action.tool} was interrupted and is not over"))
+
+    def _pause(self, scope: Scope, standing: Standing, why: str) -> Interrupted:
+        card = standing.interrupt
+        return Interrupted(
+            why,
+            run=scope.pass_.run_id,
+            interrupts=(card.id,) if card is not None else (),
+            digest=card.digest if card is not None else None,
+            url=self.runtime.url(card) if card is not None else "",
+        )
 
     # -- the flow -------------------------------------------------------------------------------
 
@@ -187,7 +214,7 @@ class Interceptor:
         if action.state is ActionState.HELD:
             return (yield from self._wait_or_park(scope, standing, f"{action.tool} waits for a decision", cause))
         if action.state is ActionState.EXECUTING:
-            yield Pause(POLL_S)
+            yield from self._idle(scope, standing, POLL_S)
             return self.gate.look(action.id)
         # In doubt: rerun it if that is harmless, ask the tool's probe, else ask a person.
         if may_rerun(action):
@@ -207,20 +234,21 @@ class Interceptor:
         self, scope: Scope, standing: Standing, why: str, cause: BaseException | None
     ) -> Generator[Any, Any, Standing]:
         """Hold the caller for as long as `wait=` allows, then pause the run."""
-        pass_, card = scope.pass_, standing.interrupt
+        pass_, pause = scope.pass_, self._pause(scope, standing, why)
         while (left := pass_.wait_left()) > 0:
-            yield Pause(min(left, POLL_S))
+            yield from self._idle(scope, standing, min(left, POLL_S))
             now = self.gate.look(standing.action.id)
             if now.action != standing.action:
                 return now
-        pause = Interrupted(
-            why,
-            run=pass_.run_id,
-            interrupts=(card.id,) if card is not None else (),
-            digest=card.digest if card is not None else None,
-            url=self.runtime.url(card) if card is not None else "",
-        )
         raise pass_.park(scope, pause) from cause
+
+    def _idle(self, scope: Scope, standing: Standing, seconds: float) -> Generator[Any, Any, None]:
+        """Wait for a change; a caller that does not want to wait any longer pauses the run by that."""
+        try:
+            yield Pause(seconds)
+        except BaseException:
+            scope.pass_.park(scope, self._pause(scope, standing, f"nobody waits any longer for {standing.action.tool}"))
+            raise
 
     def _run(
         self,
@@ -268,7 +296,10 @@ class Interceptor:
             pause = Interrupted(f"what {action.tool} did could not be recorded ({unsaid})", run=pass_.run_id)
             raise pass_.park(frame.scope, pause) from (error or unsaid)
         if interrupting and error is not None:
-            raise error  # Ctrl-C and cancellation go on as themselves once they are recorded
+            # Ctrl-C and cancellation go on as themselves once they are recorded; the run does not, in doubt.
+            if settled.action.state in ACTIVE:
+                pass_.park(frame.scope, self._pause(frame.scope, settled, f"it is not known whether {action.tool} happened"))
+            raise error
         if error is not None and settled.action.state is ActionState.FAILED:
             raise error
         return settled, error, ended.value

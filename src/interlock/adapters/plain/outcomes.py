@@ -9,7 +9,7 @@ from typing import Any, cast
 from interlock.domain.action import Action, ActionState, arguments_bytes
 from interlock.domain.commands import Outcome, OutcomeKind
 from interlock.domain.errors import ActionFailed, Refused, ResultNotStored, RolledBack
-from interlock.schema import Codec, decode_exception, encode_exception, encode_result, fill, is_opaque
+from interlock.schema import Codec, decode_exception, decode_result, encode_exception, encode_result, fill, is_opaque
 
 Blob = Callable[[str], bytes]
 
@@ -36,7 +36,7 @@ def result_of(action: Action, codec: Codec, blob: Blob) -> object:
     if not action.stored or is_opaque(tree):
         raise ResultNotStored(action.tool, shown(tree), action.id)
     try:
-        return codec.decode(fill(tree, blob))
+        return decode_result(codec, fill(tree, blob))
     except ValueError as error:
         # The tool's result type changed since; the effect is not repeated for that.
         raise ResultNotStored(action.tool, f"it no longer fits the declared type: {error}", action.id) from error

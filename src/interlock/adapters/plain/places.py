@@ -49,7 +49,9 @@ class Scope:
             used = self._names.get(name, 0)
             self._names[name] = used + 1
             path = f"{self.path}/{name}" + (f"#{used + 1}" if used else "")
-            return Scope(self.pass_, path, self)
+            made = Scope(self.pass_, path, self)
+            made.closed = self.closed  # what is opened after a pause is closed like what it is opened in
+            return made
 
     def close(self, pause: Interrupted) -> None:
         """After a park nothing more runs here nor in what contains it."""
@@ -68,19 +70,15 @@ class Scope:
             raise Interrupted(
                 str(self.closed), run=pass_.run_id, interrupts=self.closed.interrupts, url=self.closed.url
             )
-        if pass_.ended:
-            raise CallError(
-                "pass_over",
-                "this run's pass has ended; the call came from something it left behind",
-                "Wait for your threads and tasks before the run ends.",
-            )
+        pass_.check_running()
 
 
 class Pass:
     """One entry into a run: what earlier passes did, what this one has done, what it waits for."""
 
-    def __init__(self, grant: PassGrant, wait_until: Callable[[], float]) -> None:
+    def __init__(self, grant: PassGrant, wait_until: Callable[[], float], runtime: object = None) -> None:
         self.grant = grant
+        self.runtime = runtime
         self.run_id: RunId = grant.run.id
         self.number = grant.run.pass_no
         self.wait_left = wait_until
@@ -98,7 +96,8 @@ class Pass:
         self.running = 0
         self.idle = threading.Condition(self.lock)
         self.frames: WeakKeyDictionary[Any, Frame] = WeakKeyDictionary()
-        self.loops: WeakKeyDictionary[Any, tuple[Scope, int]] = WeakKeyDictionary()
+        self.loops: WeakKeyDictionary[Any, tuple[Scope, Interrupted | None]] = WeakKeyDictionary()
+        self.at_end: list[Callable[[], None]] = []
         self.root = Scope(self, "", None)
 
     def park(self, scope: Scope, pause: Interrupted) -> Interrupted:
@@ -136,23 +135,56 @@ class Pass:
             return self.seq
 
     @contextmanager
-    def executing(self) -> Generator[None]:
-        """Count a tool that runs, so that the end of the pass can wait for it."""
-        with self.lock:
-            self.running += 1
+    def under_way(self) -> Generator[None]:
+        """Count a call between its proposal and its end, so that the end of the pass can wait for it."""
+        self._begin()
         try:
             yield
         finally:
-            with self.lock:
-                self.running -= 1
-                self.idle.notify_all()
+            self._end()
+
+    @contextmanager
+    def idling(self) -> Generator[None]:
+        """Within `under_way`: only waiting for people, which the end of the pass does not wait for."""
+        self._end()
+        try:
+            yield
+        finally:
+            self._begin(late=True)
+        self.check_running()
+
+    def check_running(self) -> None:
+        """Raise `CallError` where the pass has ended."""
+        if self.ended:
+            raise CallError(
+                "pass_over",
+                "this run's pass has ended; the call came from something it left behind",
+                "Wait for your threads and tasks before the run ends.",
+            )
+
+    def _begin(self, late: bool = False) -> None:
+        with self.lock:
+            if not late:
+                self.check_running()
+            self.running += 1
+
+    def _end(self) -> None:
+        with self.lock:
+            self.running -= 1
+            self.idle.notify_all()
 
     def drain(self) -> None:
-        """Wait for tools that other threads are still executing, then let nothing more begin."""
+        """Wait for the calls that other threads have under way, then let nothing more begin.
+
+        In a thread with a running event loop nothing is waited for: it could be waiting for this very thread.
+        """
+        blocked = asyncio_events._get_running_loop() is not None
         with self.lock:
-            while self.running:
+            while self.running and not blocked:
                 self.idle.wait(0.05)
             self.ended = True
+        while self.at_end:
+            self.at_end.pop()()
 
 
 class Frame:
@@ -210,22 +242,31 @@ def current() -> Frame | None:
 def _branch_of(frame: Frame, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> Frame:
     """The frame of a task that inherited ours in a loop whose tasks we did not see being made.
 
-    Tasks are numbered in the order of their making; the number relative to the loop's first task is
-    the same in every pass as long as the program makes its tasks in the same order.
+    Those that are there at the loop's first guarded call are numbered in the order of their making
+    (whatever tasks other loops make meanwhile); from then on we see them being made.
     """
     pass_ = frame.scope.pass_
     with pass_.lock:
+        if loop not in pass_.loops:
+            within = frame.scope.child("loop")
+            pass_.loops[loop] = (within, within.closed)
+            unnamed = sorted((_ordinal(each), each) for each in asyncio.all_tasks(loop) if _ordinal(each))
+            for number, (_, each) in enumerate(unnamed):
+                pass_.frames[each] = _branch(frame, within, str(number), within.closed, each)
+            pass_.at_end.append(watch_tasks(loop))
         known = pass_.frames.get(task)
         if known is None:
-            if loop not in pass_.loops:
-                first = min(_ordinal(each) for each in asyncio.all_tasks(loop))
-                pass_.loops[loop] = (frame.scope.child("loop"), first)
-            within, first = pass_.loops[loop]
-            ordinal = _ordinal(task)
-            scope = within.child(str(ordinal - first) if ordinal else task.get_name())
-            known = pass_.frames[task] = Frame(scope, frame.inside, frame.parent, task)
+            within, closed = pass_.loops[loop]
+            known = pass_.frames[task] = _branch(frame, within, task.get_name(), closed, task)
         _current.set(known)
         return known
+
+
+def _branch(frame: Frame, within: Scope, name: str, closed: Interrupted | None, task: object) -> Frame:
+    """A branch that is as open as the place it was started from was then, whatever its siblings do."""
+    scope = within.child(name)
+    scope.closed = closed
+    return Frame(scope, frame.inside, frame.parent, task)
 
 
 def _ordinal(task: asyncio.Task[Any]) -> int:

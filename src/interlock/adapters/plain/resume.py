@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from interlock.adapters.plain import outcomes
+from interlock.adapters.plain.drivers import finished
 from interlock.adapters.plain.places import Frame, Pass, current, entered, pop, push, running_task, watch_tasks
 from interlock.adapters.plain.tool import Duration, return_annotation
 from interlock.domain.action import Versions, arguments_bytes
@@ -24,6 +25,7 @@ from interlock.schema import (
     Parameters,
     SchemaError,
     codec_for,
+    decode_result,
     encode_exception,
     encode_result,
     fill,
@@ -56,6 +58,11 @@ class RunHandle:
     def status(self) -> str:
         """`running`, `waiting`, `finished`, `failed`, `cancelled`, `diverged` or `needs_attention`."""
         return self._row().state.value
+
+    @property
+    def already_finished(self) -> bool:
+        """Whether this entry found the run finished: everything came from the record, nothing ran."""
+        return self._pass is not None and self._pass.grant.over
 
     @property
     def attention(self) -> str:
@@ -94,7 +101,7 @@ class RunHandle:
             raise CallError(
                 "result_not_stored", f"the result of run {run.id} ({outcomes.shown(tree)}) could not be stored"
             )
-        return self._codec.decode(fill(tree, self._runtime.blob))
+        return decode_result(self._codec, fill(tree, self._runtime.blob))
 
     def wait(self, timeout: float | None = None) -> RunHandle:
         """Block until the run is over or waits for people no more; at most `timeout` seconds (None: for ever)."""
@@ -116,10 +123,12 @@ class RunHandle:
         if frame is None or self._pass is None or frame.scope.pass_ is not self._pass:
             raise CallError("outside_run", "run.wrap was called outside its run", "Call it inside `with il.run(...)`.")
         branches = frame.scope.child("w")
+        closed = branches.closed  # by now: the branches are siblings, and a pause in one closes no other
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            inner = Frame(branches.child(_signature(args, kwargs)), frame.inside, frame.parent, running_task())
-            with entered(inner):
+            scope = branches.child(_signature(args, kwargs))
+            scope.closed = closed
+            with entered(Frame(scope, frame.inside, frame.parent, running_task())):
                 return fn(*args, **kwargs)
 
         return call
@@ -135,8 +144,11 @@ def _signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 class Driver:
     """Enters runs and leaves them again. One for each `Interlock`."""
 
-    def __init__(self, runtime: Runtime, agent: str, versions: Versions, owner: str) -> None:
+    def __init__(
+        self, runtime: Runtime, agent: str, versions: Versions, owner: str, announce: Callable[[Run], None]
+    ) -> None:
         self.runtime = runtime
+        self._announce = announce
         self._agent = agent
         self.versions = versions
         self.owner = owner
@@ -149,13 +161,16 @@ class Driver:
             run, agent=agent or self._agent, workflow=workflow, input=input, owner=self.owner, versions=self.versions
         ).result()
         until = time.monotonic() + wait
-        return Pass(granted, (lambda: until - time.monotonic()) if wait > 0 else (lambda: 0.0))
+        return Pass(granted, (lambda: until - time.monotonic()) if wait > 0 else (lambda: 0.0), self.runtime)
 
     def finish(self, pass_: Pass, codec: Codec, value: object, error: BaseException | None) -> Run:
         """Leave the run. What the store says of it then is what counts."""
         if pass_.grant.over:
             return pass_.grant.run
-        return self.runtime.leave(pass_.run_id, pass_.number, self._report(pass_, codec, value, error)).result()
+        ended = self.runtime.leave(pass_.run_id, pass_.number, self._report(pass_, codec, value, error)).result()
+        if ended.state is RunState.WAITING:
+            self._announce(ended)
+        return ended
 
     def _report(self, pass_: Pass, codec: Codec, value: object, error: BaseException | None) -> PassReport:
         seen, waits = frozenset(pass_.seen), tuple(dict.fromkeys(pass_.waits_for))
@@ -197,10 +212,15 @@ class Driver:
             error = raised
         finally:
             unwatch()
-            await asyncio.to_thread(pass_.drain)
+            cancelled = await _drained(pass_)
         ended = self.finish(pass_, codec, value, error)
-        _pass_on(error)
+        _pass_on(cancelled or error)
         return ended
+
+
+async def _drained(pass_: Pass) -> asyncio.CancelledError | None:
+    """Drain the pass without blocking the loop; a cancellation meanwhile waits until that is done."""
+    return await finished(asyncio.ensure_future(asyncio.to_thread(pass_.drain)))
 
 
 def _pass_on(error: BaseException | None) -> None:
@@ -247,15 +267,21 @@ class RunContext:
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if self._unwatch is not None:
             self._unwatch()
-        await asyncio.to_thread(self._pass.drain)
-        return self.__exit__(kind, error, trace)
+        cancelled = await _drained(self._pass)
+        quiet = self.__exit__(kind, error, trace)
+        if cancelled is not None and not isinstance(error, asyncio.CancelledError):
+            raise cancelled
+        return quiet
 
     def _quiet(self, error: BaseException | None) -> bool:
         if self._pass.diverged is not None:
             if error is self._pass.diverged:
                 return False
             raise self._pass.diverged
-        return isinstance(error, Interrupted) or (isinstance(error, BaseExceptionGroup) and self._pass.parked)
+        # Whatever the pause was turned into on its way: the run waits, and the next pass tells what remains of it.
+        return isinstance(error, Interrupted) or (
+            isinstance(error, (Exception, BaseExceptionGroup)) and self._pass.parked
+        )
 
 
 class Workflow:
@@ -356,6 +382,14 @@ class Workflow:
         values = self._parameters.decode(fill(outcomes.tree_of(data), self._driver.runtime.blob))
         args, kwargs = self._parameters.call_args(values)
         return self._fn(*args, **kwargs)
+
+
+def current_run() -> RunId:
+    """The run that this code is in; raises `CallError` outside any run."""
+    frame = current()
+    if frame is None:
+        raise CallError("outside_run", "this is no code of a run", "Use it in a workflow or in `with il.run(...)`.")
+    return frame.scope.pass_.run_id
 
 
 @contextmanager

@@ -8,11 +8,12 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from interlock.adapters.plain.intercept import Interceptor
-from interlock.adapters.plain.resume import Driver, RunContext, Workflow, named_scope, return_of
+from interlock.adapters.plain.resume import Driver, RunContext, Workflow, current_run, named_scope, return_of
 from interlock.adapters.plain.tool import (
     SCHEMA_KEYS,
     Duration,
@@ -25,6 +26,7 @@ from interlock.adapters.plain.tool import (
     make_tool,
 )
 from interlock.domain.action import Rationale, Versions
+from interlock.domain.decision import Decision
 from interlock.domain.errors import SettingsError
 from interlock.domain.ids import RunId
 from interlock.domain.run import Run
@@ -44,7 +46,8 @@ _rationale: ContextVar[Rationale] = ContextVar("interlock_rationale", default=Ra
 class PlainAdapter:
     """The plain-Python face over a gate and a runtime.
 
-    `check` looks at a declaration as a whole and raises `SettingsError`; `wait` is the default of
+    `check` looks at a declaration as a whole and raises `SettingsError`; `announce` is told of every run
+    that pauses; `wait` is the default of
     `wait=`, in seconds.
     """
 
@@ -57,10 +60,11 @@ class PlainAdapter:
         versions: Versions,
         owner: str,
         check: Callable[[ToolSpec], None],
+        announce: Callable[[Run], None] = lambda _: None,
         wait: Duration = 0,
     ) -> None:
         self._interceptor = Interceptor(gate, runtime, _rationale.get)
-        self._driver = Driver(runtime, agent, versions, owner)
+        self._driver = Driver(runtime, agent, versions, owner, announce)
         self._check = check
         self._wait = wait
         self._agent = agent
@@ -227,6 +231,13 @@ class PlainAdapter:
                 self._steps[fn] = tool
             return tool
 
+    def notes(self) -> tuple[tuple[str, Decision], ...]:
+        """What people have decided in the current run so far, in order, each with the tool it was about.
+
+        A decision's `note` is what the reviewer wrote to the agent; it can come with any verdict.
+        """
+        return self._driver.runtime.decisions(current_run())
+
     def scope(self, name: str) -> AbstractContextManager[None]:
         """Name a block of the run; for concurrent branches whose order is not certain."""
         return named_scope(name)
@@ -265,7 +276,16 @@ class PlainAdapter:
 def make_step(fn: Callable[..., Any]) -> Tool:
     """A journalled step as a tool: read-only, matched by its arguments as far as they can be stored."""
     name = f"step:{getattr(fn, '__qualname__', type(fn).__name__)}".replace("<locals>.", "")
-    return make_tool(fn, {"name": name, "reversibility": "read_only"})
+    declaration: Keywords = {"name": name, "reversibility": "read_only"}
+    try:
+        made = make_tool(fn, declaration)
+    except SettingsError as error:
+        raise SettingsError(
+            error.code,
+            error.message,
+            "Give the step only what can be stored, for example il.step(lambda: fn(client, text)).",
+        ) from error
+    return replace(made, must_store=True)
 
 
 def _wrapper(interceptor: Interceptor, tool: Tool) -> Callable[..., Any]:

@@ -7,14 +7,14 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, TypedDict, cast, get_args
 
 from interlock.domain.errors import CallError, SettingsError
 from interlock.domain.tool import CONFIDENCE_GATED, InterruptPolicy, Reach, Reversibility, ToolSpec
-from interlock.schema import Codec, Parameters, SchemaError, codec_for, refuse_streams, storable_reason
+from interlock.schema import Codec, Parameters, SchemaError, codec_for, refuse_streams, shape_of, storable_reason
 
 Duration = timedelta | str | int | float
 """A timedelta, seconds, or text such as "90s", "10m", "4h", "2d"."""
@@ -64,6 +64,7 @@ class Tool:
 
     `fn` is the bare callable. `plain` are the exact types of its arguments, by position, where each takes
     one kind of value that cannot change (str, int, bool): such a call needs no validation, only a look.
+    `must_store` refuses a result that cannot be stored, rather than ask again in later passes.
     """
 
     spec: ToolSpec
@@ -72,6 +73,7 @@ class Tool:
     result: Codec
     is_async: bool
     plain: tuple[type, ...] | None = None
+    must_store: bool = False
     no_effect_on: tuple[type[BaseException], ...] = ()
     occurrence_key: str | Callable[..., str] | None = None
     probe: Callable[..., object] | None = None
@@ -115,11 +117,14 @@ def make_tool(fn: Callable[..., object], keywords: Keywords) -> Tool:
             "Name one of its parameters.",
         )
     spec = _spec(name, fn, keywords, parameters)
+    result = _result(name, fn, keywords, spec)
+    shape = {"arguments": parameters.shapes, "result": shape_of(result), "types": parameters.types}
+    spec = replace(spec, shape=shape)
     return Tool(
         spec=spec,
         fn=fn,
         parameters=parameters,
-        result=_result(name, fn, keywords, spec),
+        result=result,
         is_async=_is_async(fn),
         plain=parameters.plain_types,
         no_effect_on=_errors(name, keywords.get("no_effect_on", ())),
@@ -141,7 +146,6 @@ def _spec(name: str, fn: Callable[..., object], keywords: Keywords, parameters: 
         tool_rev="sha-256:" + hashlib.sha256(rev.encode()).hexdigest()[:32],
         description=keywords.get("description") or (inspect.getdoc(fn) or "").split("\n\n")[0][:500],
         schema=parameters.json_schema,
-        shape=parameters.types,
         reach=reach,
         cost=_cost(name, keywords.get("cost")),
         category=keywords.get("category", ""),

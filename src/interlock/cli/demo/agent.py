@@ -65,7 +65,9 @@ def refund_order(order: str, amount: Decimal, reason: str) -> Refund:
     if not 0 < amount <= MOST_AT_ONCE:
         raise NoEffect(f"refunds are between 0.01 and {MOST_AT_ONCE}")
     with database(here.orders) as orders:
-        booked = orders.execute("INSERT INTO refunds (number, amount, reason) VALUES (?, ?, ?)", (order, str(amount), reason))
+        booked = orders.execute(
+            "INSERT INTO refunds (number, amount, reason) VALUES (?, ?, ?)", (order, str(amount), reason)
+        )
         return Refund(f"R{booked.lastrowid}", order, amount)
 
 

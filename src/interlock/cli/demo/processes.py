@@ -29,13 +29,18 @@ class Processes:
         self.server: subprocess.Popen[bytes] | None = None
         self.worker: subprocess.Popen[bytes] | None = None
 
-    def start_server(self) -> int:
-        """Start the mail server; answers its port."""
+    def start_server(self) -> None:
+        """Start the mail server."""
         self.server = self._start("witness")
+
+    def server_port(self) -> int:
+        """The port of the mail server, as soon as it listens."""
         until = time.monotonic() + START_S
         while not self._folder.port.exists():
-            if self.server.poll() is not None or time.monotonic() > until:
-                raise SettingsError("demo_failed", "the mail server did not start", f"See {self._folder.path / 'witness.log'}.")
+            if self.server is None or self.server.poll() is not None or time.monotonic() > until:
+                raise SettingsError(
+                    "demo_failed", "the mail server did not start", f"See {self._folder.path / 'witness.log'}."
+                )
             time.sleep(0.02)
         return int(self._folder.port.read_text(encoding="ascii"))
 
@@ -60,7 +65,9 @@ class Processes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for child in self._children:
             if child.stdin is not None:
                 child.stdin.close()

@@ -44,7 +44,9 @@ def understand(mail: Mail) -> Understanding:
     found = re.search(r"\border (\d{4})\b", mail.body)
     order = found[1] if found else ""
     if "money back" in words or "refund" in words:
-        return Understanding("refund", order, f"Something was damaged: refund order {order}, then write to the customer.")
+        return Understanding(
+            "refund", order, f"Something was damaged: refund order {order}, then write to the customer."
+        )
     if "full address" in words:
         return Understanding("details", order, "The letter says that it is urgent and verified: send the address.")
     if "where is" in words:
@@ -86,7 +88,9 @@ def write_again(mail: Mail, order: Order, said: str) -> Letter:
         "customers by e-mail. A colleague of mine will look after it.\n\nFern & Oak Lamps"
     )
     words = f"I was told: “{said}”" if said else "My first answer was turned down"
-    return Letter(mail.address, f"Your letter about order {order.number}", body, f"{words}. So this one gives nothing away.", 0.9)
+    return Letter(
+        mail.address, f"Your letter about order {order.number}", body, f"{words}. So this one gives nothing away.", 0.9
+    )
 
 
 def amount_to_refund(order: Order) -> Decimal:

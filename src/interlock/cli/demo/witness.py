@@ -29,7 +29,12 @@ class Keeper:
 
     async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802 - aiosmtpd's name
         """Keep the letter, then strike if told to, then say yes."""
-        self._keep(b"Delivered-To: " + ", ".join(envelope.rcpt_tos).encode() + b"\r\n" + bytes(envelope.content))
+        self._keep(
+            b"Delivered-To: "
+            + ", ".join(envelope.rcpt_tos).encode()
+            + b"\n"
+            + bytes(envelope.content).replace(b"\r\n", b"\n")
+        )
         self._strike()
         return "250 kept"
 
@@ -60,7 +65,11 @@ async def serve(folder: Folder) -> None:
     server = await loop.create_server(
         lambda: SMTP(keeper, hostname="localhost", enable_SMTPUTF8=True, loop=loop), host="127.0.0.1", port=0
     )
-    when_input_ends(lambda: loop.call_soon_threadsafe(stop.set))
+
+    def end() -> None:
+        loop.call_soon_threadsafe(stop.set)
+
+    when_input_ends(end)
     write_whole(folder.port, str(server.sockets[0].getsockname()[1]))
     await stop.wait()
     server.close()

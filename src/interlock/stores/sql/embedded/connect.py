@@ -16,6 +16,9 @@ from interlock.stores.sql.embedded.errors import is_busy, missing
 WAL_PAGES = 8000
 """Pages after which SQLite checkpoints inside a commit: only a net, the writer does it between commits."""
 
+OPEN_MODE = "rw"
+"""A file is made by `prepare`, never by opening it."""
+
 _MAKING = threading.Lock()
 
 
@@ -44,7 +47,7 @@ def prepare(path: Path, create: bool) -> None:
 def connect(path: Path, busy_s: float) -> sqlite3.Connection:
     """A connection in autocommit mode, for use by any one thread at a time. Never makes a file."""
     connection = sqlite3.connect(
-        f"file:{quote(str(path))}?mode=rw",
+        f"file:{quote(str(path))}?mode={OPEN_MODE}",
         uri=True,
         timeout=busy_s,
         isolation_level=None,

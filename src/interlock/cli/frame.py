@@ -1,0 +1,91 @@
+"""What every command has: the store it speaks to, the form of its output, and whether a person is there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from interlock.kernel.desk import ReviewDesk
+
+url_option = click.option("--url", metavar="URL", help="The store, for example sqlite:///interlock.db.")
+json_option = click.option("--json", "json_output", is_flag=True, help="Plain JSON on stdout, for programs.")
+
+
+@dataclass(frozen=True, slots=True)
+class Global:
+    """What was said about all commands: `url` names the store (None: settings), `json` the form of the output."""
+
+    url: str | None = None
+    json: bool = False
+
+    @property
+    def prefix(self) -> str:
+        """How a command that we suggest must begin, so that it finds the same store."""
+        from shlex import quote
+
+        return f"interlock --url {quote(self.url)}" if self.url else "interlock"
+
+
+class StoreCommand(click.Command):
+    """A command that takes --url and --json, before or after its name, and gets both as `state`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+
+        def options() -> None: ...
+
+        url_option(json_option(options))
+        self.params.extend(reversed(getattr(options, "__click_params__", [])))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command with what was said before and after its name."""
+        outer = ctx.find_object(Global) or Global()
+        url, as_json = ctx.params.pop("url", None), ctx.params.pop("json_output", False)
+        ctx.params["state"] = Global(url or outer.url, as_json or outer.json)
+        return super().invoke(ctx)
+
+
+@contextmanager
+def desk_of(state: Global) -> Iterator[ReviewDesk]:
+    """The desk over the store; raises `StoreError` `no_store` rather than make one by looking at it."""
+    from interlock import settings
+    from interlock.compose import Desk
+    from interlock.domain.errors import StoreError
+
+    path = settings.load(state.url).path
+    if path is not None and not path.exists():
+        raise StoreError(
+            "no_store",
+            f"there is no store at {path} yet",
+            "An agent makes it when it first runs (try: interlock demo); or name another with --url or INTERLOCK_URL.",
+        )
+    with Desk(state.url, channel="terminal") as desk:
+        yield desk
+
+
+def emit(value: object, *, compact: bool = False) -> None:
+    """Write JSON: ASCII only, so that nothing in it can act on a terminal."""
+    click.echo(json.dumps(value, indent=None if compact else 2))
+
+
+def at_terminal() -> bool:
+    """Whether a person can be asked: both what we read and what we write is a terminal."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def ask(question: str) -> bool:
+    """Ask yes or no; no is the default. Keys that were pressed before the question do not answer it."""
+    try:
+        import termios
+
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    except (ImportError, OSError, ValueError):
+        pass
+    return click.confirm(question, default=False)

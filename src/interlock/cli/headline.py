@@ -1,0 +1,119 @@
+"""What an action does, in one line, made from its tool's name and its validated arguments; never by the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from interlock.cli.values import impostor, literal, texts
+from interlock.cli.words import label, verb
+from interlock.display import plain
+from interlock.domain.tool import Reach, Reversibility, ToolSpec
+from interlock.kernel.views import ActionView
+from interlock.schema import Json
+
+_WHERE = (
+    "to", "recipient", "recipients", "cc", "bcc", "email", "address", "payee", "beneficiary", "iban", "account", "phone",
+    "channel", "url", "uri", "host", "domain", "endpoint", "target", "server", "destination",
+)  # fmt: skip
+_MONEY = ("amount", "total", "sum", "price", "cost", "currency", "quantity")
+_RIGHTS = ("role", "roles", "permission", "permissions", "scope", "scopes", "access", "owner", "group", "user", "principal")
+_RUNS = ("command", "cmd", "sql", "query", "statement", "script", "code", "path", "file", "filename", "table", "attachments")
+_RANKS = {name: rank for rank, names in enumerate((_WHERE, _MONEY, _RIGHTS, _RUNS)) for name in names}
+_TARGETS = ("to", "recipient", "recipients", "payee", "beneficiary", "iban", "email", "phone", "channel", "address")
+
+NATURE = {
+    Reversibility.IRREVERSIBLE: "irreversible",
+    Reversibility.COMPENSABLE: "compensable",
+    Reversibility.REVERSIBLE: "reversible",
+    Reversibility.READ_ONLY: "read-only",
+    None: "undeclared",
+}
+
+
+def by_risk(arguments: Mapping[str, Json]) -> list[str]:
+    """Names of the arguments, the riskiest first: disguised ones, to whom and where, how much, who may, what runs."""
+
+    def rank(name: str) -> tuple[int, int, int]:
+        tree = arguments[name]
+        hides = any(impostor(text) for text in texts(tree))
+        plain_name = name.lower()
+        by_name = _RANKS.get(plain_name, _RANKS.get(plain_name.rpartition("_")[2], len(_RANKS)))
+        return (0 if hides else 1, by_name, 1 if isinstance(tree, str) and len(tree) > 240 else 0)
+
+    return sorted(arguments, key=rank)
+
+
+def headline(tool: str, arguments: Mapping[str, Json], limit: int = 48) -> str:
+    """Verb and object: `Send email to ap@example.com`, `Transfer 1250.00 EUR to Northwind`, `Delete file: /tmp/x`."""
+    said = verb(tool)
+    amount = next((name for name in _MONEY[:4] if name in arguments), None)
+    if amount is not None:
+        said += f" {_short(arguments[amount], 24)}"
+        if isinstance(arguments.get("currency"), str):
+            said += f" {_short(arguments['currency'], 8)}"
+    target = next((name for name in _TARGETS if name in arguments), None)
+    if target is not None:
+        return f"{said} to {_some(arguments[target], limit)}"
+    other = next((name for name in by_risk(arguments) if name not in (amount, "currency")), None)
+    if other is None or len(literal(arguments[other])) > limit:
+        return said
+    return f"{said}{',' if amount is not None else ':'} {_some(arguments[other], limit)}"
+
+
+def _some(tree: Json, limit: int) -> str:
+    if isinstance(tree, list) and tree:
+        first = _short(tree[0], limit)
+        return first if len(tree) == 1 else f"{first} and {len(tree) - 1} more"
+    return _short(tree, limit)
+
+
+def _short(tree: Json, limit: int) -> str:
+    if isinstance(tree, str):
+        return plain(tree, limit=limit)
+    if isinstance(tree, dict) and isinstance(tree.get("$t"), str) and isinstance(tree.get("v"), str):
+        return plain(str(tree["v"]), limit=limit)
+    return plain(literal(tree), limit=limit)
+
+
+def what(about: ActionView, limit: int = 48) -> str:
+    """The headline of an action as it now stands."""
+    return headline(about.action.tool, about.current.arguments, limit)
+
+
+def one_fact(about: ActionView, limit: int = 44) -> str:
+    """The argument that matters most of those that the headline does not name, or ""."""
+    arguments = about.current.arguments
+    said = what(about)
+    for name in by_risk(arguments):
+        shown = _some(arguments[name], limit)
+        if shown and shown not in said:
+            return f"{label(name)}: {shown}"
+    return ""
+
+
+def needs_whole(tool: ToolSpec) -> bool:
+    """Whether nobody may approve it without having had all of it shown: outward, costly, or not to be undone."""
+    free = tool.reversibility in (Reversibility.REVERSIBLE, Reversibility.READ_ONLY)
+    return not free or bool(tool.reach) or tool.cost is not None
+
+
+def consequence(tool: ToolSpec) -> str:
+    """What happens when it runs, by what its tool declares."""
+    said = {
+        Reversibility.IRREVERSIBLE: "It takes effect at once and cannot be undone.",
+        Reversibility.COMPENSABLE: "It takes effect at once. It cannot be undone, only made good afterwards"
+        + ("; its tool says how (interlock rollback)." if tool.compensated else ", by hand: its tool declares no way."),
+        Reversibility.REVERSIBLE: "It takes effect at once. It can be undone.",
+        Reversibility.READ_ONLY: "It only reads; nothing changes.",
+        None: "Nobody declared what this tool does. Reckon with an effect that cannot be undone.",
+    }[tool.reversibility]
+    more = {
+        Reach.OUTWARD: "It reaches outside.",
+        Reach.SPENDS: "It spends money.",
+        Reach.PRIVILEGE: "It changes who may do what.",
+        Reach.DELEGATES: "It sets another agent going.",
+    }
+    parts = [said, *(words for reach, words in more.items() if reach in tool.reach)]
+    if tool.cost is not None:
+        parts.append(f"Declared cost: {tool.cost:f}.")
+    return " ".join(parts)

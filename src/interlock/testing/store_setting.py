@@ -1,0 +1,138 @@
+"""What the tests of a store are made of: rows to write, units to run, listings to read to their end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+import pytest
+
+from interlock.domain.errors import InterlockError
+from interlock.domain.events import Event, EventType
+from interlock.domain.ids import RunId
+from interlock.domain.interrupt import Interrupt
+from interlock.domain.run import Run
+from interlock.ports.store import Change, Page, Rows, Store, Unit
+from interlock.testing.clock import ManualClock
+from interlock.testing.sample_rows import Samples
+
+R = TypeVar("R")
+
+
+class StoreSetting:
+    """A store on a clock that stands still, and short ways to fill and read it."""
+
+    samples: Samples
+
+    def make_store(self, clock: Callable[[], datetime]) -> Store:
+        """A new, empty store that goes by this clock."""
+        raise NotImplementedError
+
+    def reopen(self, store: Store) -> Store:
+        """Close the store and open the same rows again (a store that keeps nothing may return itself)."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def clock(self) -> ManualClock:
+        """The clock of the store."""
+        return ManualClock()
+
+    @pytest.fixture
+    def store(self, clock: ManualClock) -> Iterator[Store]:
+        """A store that is closed after the test."""
+        self.samples = Samples()
+        store = self.make_store(clock)
+        yield store
+        store.close()
+
+    def put(self, store: Store, **rows: Any) -> None:
+        """Write rows as they are."""
+        store.write(lambda _: Change(None, **rows)).result()
+
+    def start_run(self, store: Store) -> Run:
+        """A run of its own."""
+
+        def start(rows: Rows) -> Change[Run]:
+            run = self.samples.run(rows.now)
+            return Change(run, runs=[run])
+
+        return store.write(start).result()
+
+    def open_cards(self, store: Store, clock: ManualClock, number: int) -> list[Interrupt]:
+        """That many held actions; their cards in the order of their opening, some at the same instant."""
+        run = self.start_run(store)
+        for count in range(number):
+            if count % 3 == 0:
+                clock.advance(timedelta(seconds=1))
+            store.write(self.samples.propose(run.id, count)).result()
+        return list(store.read(lambda rows: rows.open_interrupts(Page(limit=number))))
+
+    def tell(self, run: RunId, words: Sequence[str]) -> Unit[bool]:
+        """A unit that records a free call for each word."""
+
+        def tell(rows: Rows) -> Change[bool]:
+            facts = [
+                self.samples.event(EventType.CALL_RECORDED, rows.now, run=run, body={"word": word}) for word in words
+            ]
+            return Change(True, events=facts)
+
+        return tell
+
+    def increment(self, run: RunId) -> Unit[int]:
+        """A unit that counts in a run and answers how far it is."""
+
+        def increment(rows: Rows) -> Change[int]:
+            found = rows.run(run)
+            assert found is not None
+            counted = replace(found, refusals=found.refusals + 1)
+            return Change(counted.refusals, runs=[counted])
+
+        return increment
+
+    def count(self, store: Store, run: RunId) -> int:
+        """How far `increment` has counted."""
+        found = store.read(lambda rows: rows.run(run))
+        assert found is not None
+        return found.refusals
+
+    @staticmethod
+    def words(events: Iterable[Event]) -> list[str]:
+        """What `tell` told."""
+        return [str(event.body["word"]) for event in events]
+
+    @staticmethod
+    def code_of(future: Future[Any]) -> str:
+        """The code of the error that the future holds."""
+        error = future.exception()
+        assert isinstance(error, InterlockError), error
+        return error.code
+
+    @staticmethod
+    def all_pages(page: Callable[[Page], Sequence[R]], limit: int) -> list[R]:
+        """Every row of a listing, read page by page."""
+        rows: list[R] = []
+        after: str | None = None
+        while found := page(Page(limit, after)):
+            rows += found
+            after = str(getattr(found[-1], "id", ""))
+        return rows
+
+    @staticmethod
+    def in_another_thread(call: Callable[[], R]) -> R:
+        """What the call answers in a thread of its own."""
+        answers: list[R] = []
+        thread = threading.Thread(target=lambda: answers.append(call()))
+        thread.start()
+        thread.join()
+        return answers[0]
+
+    @staticmethod
+    def wait_until(condition: Callable[[], bool]) -> None:
+        """Look again until it is so; the time limit of the test is the only one."""
+        pause = threading.Event()
+        while not condition():
+            pause.wait(0.005)

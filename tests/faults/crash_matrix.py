@@ -1,0 +1,221 @@
+"""The crash matrix: every store call of every role, before and after, and every tool body, entry and exit.
+
+    python tests/faults/crash_matrix.py [--full] [--json] [--every K] [--only TEXT] [--keep]
+
+The faults are enumerated: each scenario is first played with a counting store; then each of its calls is a case
+four ways (the store raises and the process goes on; it raises and the process ends; the process is killed; it
+is killed and everything happens two hours later). Then workers, starters and deciders go on as usual, and the
+store, the events and the witness are checked. Exit code 1 where a case found something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+SCENARIOS = ("irreversible", "idempotent", "probed", "compensable", "reversible", "composite", "undo")
+MODES = ("raise", "raise_exit", "kill", "kill_late")
+SHORT_EVERY = 14
+"""The short form takes every so many-th case, and all kills inside tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One role of one scenario, played from `folder`, and what goes wrong in it."""
+
+    scenario: str
+    role: str
+    folder: str
+    mode: str
+    what: str
+    fault: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def name(self) -> str:
+        return f"{self.scenario} / {self.role} / {self.mode} {self.what}"
+
+
+class Children:
+    """Processes that carry out requests, one for each thread that asks."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+        self._all: list[subprocess.Popen[str]] = []
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        child = getattr(self._local, "child", None)
+        if child is None:
+            command = [sys.executable, str(HERE / "crash_child.py")]
+            child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self._local.child = child
+            self._all.append(child)
+        child.stdin.write(json.dumps(request) + "\n")
+        child.stdin.flush()
+        answer: dict[str, Any] = json.loads(child.stdout.readline())
+        return answer
+
+    def close(self) -> None:
+        for child in self._all:
+            child.stdin.close()  # type: ignore[union-attr]
+            child.wait()
+            child.stdout.close()  # type: ignore[union-attr]
+
+
+class Matrix:
+    """All cases of all scenarios under one folder, and what came of them."""
+
+    def __init__(self, folder: Path, jobs: int) -> None:
+        self._folder = folder
+        self._children = Children()
+        self._pool = ThreadPoolExecutor(jobs)
+        self._number = iter(range(10**6))
+
+    def close(self) -> None:
+        self._pool.shutdown()
+        self._children.close()
+
+    # -- enumerating ----------------------------------------------------------------------------
+
+    def cases(self, scenarios: tuple[str, ...] = SCENARIOS) -> list[Case]:
+        """Every case there is."""
+        chains = list(self._pool.map(self._chains, scenarios))
+        return [case for chain in chains for case in chain]
+
+    def _chains(self, scenario: str) -> list[Case]:
+        plain = self._chain(scenario, "")
+        cases = list(_cases_of(scenario, plain))
+        seen: set[tuple[str, str]] = set()
+        for role in plain:
+            for tool in role["tools"]:
+                for point in ("entry", "exit"):
+                    # What the next worker (and whoever reconciles) does after a kill inside a tool is a chain of its own.
+                    if (tool, point) in seen:
+                        continue
+                    seen.add((tool, point))
+                    start = self._copy(role["folder"])
+                    fault = {"kind": "kill", "tool": tool, "point": point}
+                    self._children.ask(op="play", folder=start, scenario=scenario, role=role["role"], fault=fault)
+                    after = f", after a kill at {point} of {tool}"
+                    cases += _cases_of(scenario, self._chain(scenario, after, start), after)
+        return cases
+
+    def _chain(self, scenario: str, after: str, start: str | None = None) -> list[dict[str, Any]]:
+        folder = self._folder / f"chain-{next(self._number)}"
+        extra = {"from": start} if start else {}
+        answer = self._children.ask(op="chain", folder=str(folder), scenario=scenario, **extra)
+        if "roles" not in answer:
+            raise RuntimeError(f"{scenario}{after} cannot be played: {answer.get('error', answer)}")
+        roles: list[dict[str, Any]] = answer["roles"]
+        return roles
+
+    def _copy(self, folder: str) -> str:
+        copy = self._folder / f"case-{next(self._number)}"
+        shutil.copytree(folder, copy)
+        return str(copy)
+
+    # -- playing --------------------------------------------------------------------------------
+
+    def run(self, cases: list[Case], keep: bool = False) -> list[dict[str, Any]]:
+        """Play cases; answers one record each."""
+        return list(self._pool.map(lambda case: self._play(case, keep), cases))
+
+    def _play(self, case: Case, keep: bool) -> dict[str, Any]:
+        folder = self._copy(case.folder)
+        goes_on = case.mode == "raise"
+        first = self._children.ask(op="play", folder=folder, scenario=case.scenario, role=case.role, fault=case.fault, recover=goes_on)
+        answer, faults = first, list[str]()
+        if "error" in first:
+            faults.append(first["error"])
+        elif case.mode.startswith("kill") is not (first["signal"] == signal.SIGKILL) or not first.get("reached", True):
+            faults.append(f"the fault did not happen: {first}")
+        elif not goes_on:
+            answer = self._children.ask(op="recover", folder=folder, scenario=case.scenario, late=case.mode == "kill_late")
+            if answer["signal"]:
+                faults.append(f"recovering ended with signal {answer['signal']}")
+            if "error" in answer:
+                faults.append(answer["error"])
+        faults += answer.get("faults", [])
+        if not keep:
+            shutil.rmtree(folder)
+        return {"case": case.name, "ended": answer.get("ended", "nothing"), "faults": faults, **({"folder": folder} if keep else {})}
+
+
+def _cases_of(scenario: str, roles: list[dict[str, Any]], after: str = "") -> Iterator[Case]:
+    for number, role in enumerate(roles, 1):
+        named = f"{number} {role['role']}{after}"
+        for mode in MODES:
+            kind = "raise" if mode.startswith("raise") else "kill"
+            for call, what in enumerate(role["calls"], 1):
+                for when in ("before", "after"):
+                    fault = {"kind": kind, "call": call, "when": when}
+                    yield Case(scenario, role["role"], role["folder"], mode, f"{when} call {call} ({what}){after}", fault)
+            for tool in dict.fromkeys(role["tools"]):
+                for point in ("entry", "exit"):
+                    fault = {"kind": kind, "tool": tool, "point": point}
+                    yield Case(scenario, role["role"], role["folder"], mode, f"at {point} of {tool} in {named}", fault)
+
+
+def in_tool(case: Case) -> bool:
+    """Whether the process is killed inside a tool's body."""
+    return bool(case.fault.get("tool")) and case.mode == "kill"
+
+
+def measure(every: int = 1, only: str = "", jobs: int | None = None, keep: bool = False) -> dict[str, Any]:
+    """Run the matrix (every so many-th case, and all kills inside tools) and sum it up."""
+    began = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="interlock-crash-"))
+    matrix = Matrix(folder, jobs or os.cpu_count() or 2)
+    try:
+        cases = [case for case in matrix.cases() if only in case.name]
+        chosen = [case for number, case in enumerate(cases) if number % every == 0 or in_tool(case)]
+        enumerated_s = time.monotonic() - began
+        records = matrix.run(chosen, keep)
+    finally:
+        matrix.close()
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    return {
+        "cases_enumerated": len(cases), "cases_run": len(chosen), "seconds": round(time.monotonic() - began, 1),
+        "seconds_to_enumerate": round(enumerated_s, 1), "jobs": jobs or os.cpu_count() or 2,
+        "by_scenario": Counter(case.scenario for case in chosen), "by_mode": Counter(case.mode for case in chosen),
+        "by_ending": Counter(record["ended"] for record in records),
+        "failed": [record for record in records if record["faults"]],
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="every case")
+    parser.add_argument("--every", type=int, default=SHORT_EVERY, help="every so many-th case")
+    parser.add_argument("--only", default="", help="cases whose name holds this text")
+    parser.add_argument("--jobs", type=int, default=None)
+    parser.add_argument("--keep", action="store_true", help="keep the folders of the cases")
+    parser.add_argument("--json", action="store_true", help="write the numbers as JSON")
+    options = parser.parse_args()
+    numbers = measure(1 if options.full else options.every, options.only, options.jobs, options.keep)
+    if options.json:
+        print(json.dumps(numbers, indent=1))
+    else:
+        for record in numbers["failed"]:
+            print(record["case"], *record["faults"], sep="\n    ")
+        print({name: value for name, value in numbers.items() if name != "failed"}, "failed:", len(numbers["failed"]))
+    return 1 if numbers["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
