@@ -120,6 +120,13 @@ class Desk(ReviewDesk):
         self._own = Kernel(open_store(settings), policy_of(settings), lease_s=settings.lease_s)
         super().__init__(self._own, principal, channel, guard=_not_in_a_run)
 
+    def about_store(self) -> dict[str, str]:
+        """What the store tells of itself: schema, journal mode, size."""
+        from interlock.stores.sqlite import SqliteStore
+
+        store = self._own.store
+        return store.about() if isinstance(store, SqliteStore) else {}
+
     def close(self) -> None:
         """Close the store."""
         self._own.close()

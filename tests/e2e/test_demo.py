@@ -27,7 +27,7 @@ PATIENCE_S = 45.0
 MAYA, TOMAS, STRANGER = (
     "maya.lindqvist@brev.example",
     "tomas.ferreira@correio.example",
-    "desk@fern-and-oak-delivery.example",
+    "desk@fern-oak-post.example",
 )
 SECRET = "Storgatan 12"
 

@@ -95,56 +95,61 @@ class Witness:
             raise TimeoutError("no answer")
 
 
-def define(il: Interlock, witness: Witness) -> dict[str, Any]:
-    """Guard one tool of every kind; returns the workflows by scenario."""
+def define(il: Interlock, witness: Witness, scenario: str) -> Any:
+    """Guard the tools of a scenario; returns its workflow."""
 
-    @il.tool("irreversible")
     def send(to: str) -> str:
         return witness.write("send", to)
 
-    @il.tool("irreversible", idempotent=True, idempotency_key="key")
     def charge(to: str, key: str = "") -> str:
         return witness.write("charge", to, key)
+
+    def wire(to: str) -> str:
+        return witness.write("wire", to)
 
     def look(to: str) -> object:
         return Happened(f"wire of {to}") if witness.saw("wire") else DidNotHappen
 
-    @il.tool("irreversible", probe=look)
-    def wire(to: str) -> str:
-        return witness.write("wire", to)
+    def book(room: str) -> str:
+        return witness.write("book", room)
 
     def cancel_booking(room: str) -> None:
         witness.write("cancel_booking", room)
 
-    @il.tool("compensable", interrupt_policy="hard_stop", compensate=cancel_booking)
-    def book(room: str) -> str:
-        return witness.write("book", room)
-
-    @il.tool("reversible")
     def rename(name: str) -> str:
         return witness.write("rename", name)
 
-    @il.tool("reversible", composite=True)
-    def team(name: str) -> str:
-        return rename(name) + ", " + send(name)
+    def composite() -> Callable[[str], str]:
+        inner, outer = il.tool("reversible")(rename), il.tool("irreversible")(send)
+
+        def team(name: str) -> str:
+            return inner(name) + ", " + outer(name)
+
+        return il.tool("reversible", composite=True)(team)
+
+    def compensable() -> Callable[[str], str]:
+        return il.tool("compensable", interrupt_policy="hard_stop", compensate=cancel_booking)(book)
+
+    guarded: dict[str, Callable[[], Callable[[str], str]]] = {
+        "irreversible": lambda: il.tool("irreversible")(send),
+        "idempotent": lambda: il.tool("irreversible", idempotent=True, idempotency_key="key")(charge),
+        "probed": lambda: il.tool("irreversible", probe=look)(wire),
+        "compensable": compensable, "undo": compensable,
+        "reversible": lambda: il.tool("reversible")(rename), "composite": composite,
+    }
+    tool = guarded[scenario]()
 
     def draft(about: str) -> str:
         return f"about {about}"
 
-    def workflow_of(tool: Callable[[str], str], name: str) -> Any:
-        def job(about: str) -> str:
-            il.step(draft, about)
-            done = tool("x")
-            il.step(draft, done)
-            return done
+    @il.workflow(name=scenario)
+    def job(about: str) -> str:
+        il.step(draft, about)
+        done = tool("x")
+        il.step(draft, done)
+        return done
 
-        return il.workflow(name=name)(job)
-
-    tools = {
-        "irreversible": send, "idempotent": charge, "probed": wire, "compensable": book, "reversible": rename,
-        "composite": team, "undo": book,
-    }
-    return {scenario: workflow_of(tool, scenario) for scenario, tool in tools.items()}
+    return job
 
 
 @dataclass
@@ -162,7 +167,7 @@ class Session:
         self.store = FailingStore(inner, self.fault.call, self.fault.when, self.fault.act())
         self.il = Interlock(store=self.store, lease=LEASE_S)
         self.kernel = self.il.kernel
-        self.workflows = define(self.il, self.witness)
+        self.workflow = define(self.il, self.witness, self.scenario)
         self.worker = self.il.worker()
         self.desk = ReviewDesk(self.kernel, Principal(PrincipalKind.REVIEWER, "ana", authn="local"))
 
@@ -175,7 +180,7 @@ class Session:
         {"start": self.start, "decide": self.decide, "work": self.work, "ask_undo": self.ask_undo}[role]()
 
     def start(self) -> None:
-        self.workflows[self.scenario].start("x", key=RUN)
+        self.workflow.start("x", key=RUN)
 
     def work(self) -> None:
         self.worker.run_until_idle()

@@ -7,10 +7,11 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,19 @@ class Slow:
         return what
 
 
+async def timed_out(slow: Slow, call: Coroutine[Any, Any, object]) -> None:
+    """Do what `wait_for` does, once the tool has begun (or once it is clear that it does not)."""
+    task = asyncio.create_task(call)
+    began = asyncio.create_task(slow.began.wait())
+    await asyncio.wait({task, began}, return_when=asyncio.FIRST_COMPLETED)
+    began.cancel()
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        raise TimeoutError from None
+
+
 def test_a_time_out_that_cancels_an_executing_tool_leaves_it_in_doubt_and_closes_the_run(both: Rehearsal) -> None:
     after: list[str] = []
 
@@ -51,7 +65,7 @@ def test_a_time_out_that_cancels_an_executing_tool_leaves_it_in_doubt_and_closes
 
         async with both.il.run("job"):
             try:
-                await asyncio.wait_for(pay("rent"), 0.02)
+                await timed_out(slow, pay("rent"))
             except TimeoutError:
                 await log("gave up")
         return slow.ledger
@@ -68,22 +82,20 @@ def test_a_retry_around_a_timed_out_tool_does_not_run_it_again(stage: Rehearsal)
     async def program() -> list[str]:
         slow = Slow()
 
-        @stage.il.tool("irreversible", interrupt_policy="none", idempotent=True, name="pay")
+        @stage.il.tool("irreversible", name="pay")
         async def pay(what: str) -> str:
             return await slow(what)
 
-        stage.reviewer.script["pay"] = "approve"
-        with suppress(BaseException):
-            async with stage.il.run("job"):
-                await pay("rent")
-        stage.reviewer.decide_all()
-        with suppress(BaseException):
+        async def job() -> None:
             async with stage.il.run("job"):
                 for _ in range(3):
-                    try:
-                        await asyncio.wait_for(pay("rent"), 0.02)
-                    except TimeoutError:
-                        continue
+                    with suppress(TimeoutError):
+                        await timed_out(slow, pay("rent"))
+
+        await job()
+        stage.reviewer.decide("approve")
+        await job()
+        await job()
         return slow.ledger
 
     assert asyncio.run(program()) == ["rent began"]
@@ -251,17 +263,19 @@ def test_cancelling_the_whole_run_leaves_it_waiting_and_not_driven(both: Rehears
 def test_a_tool_that_shields_its_effect_from_cancellation_is_done(stage: Rehearsal) -> None:
     paid: list[str] = []
 
-    @stage.il.tool("compensable", interrupt_policy="none")
-    async def pay(what: str) -> str:
-        try:
-            await asyncio.sleep(30)
-        except asyncio.CancelledError:
-            paid.append(what)
-        return what
-
     async def program() -> None:
+        slow = Slow()
+
+        @stage.il.tool("compensable", interrupt_policy="none")
+        async def pay(what: str) -> str:
+            try:
+                await slow(what)
+            except asyncio.CancelledError:
+                paid.append(what)
+            return what
+
         async with stage.il.run("job"):
-            await asyncio.wait_for(pay("rent"), 0.02)
+            await timed_out(slow, pay("rent"))
 
     with suppress(TimeoutError):
         asyncio.run(program())
@@ -335,7 +349,10 @@ def test_in_doubt_after_ctrl_c_can_be_found_failed_or_run_again(stage: Rehearsal
             raise KeyboardInterrupt
         return what
 
-    for key, said, ledger in (("again", run_again(), ["rent", "rent"]), ("failed", found_failed("no money left"), ["rent"])):
+    for key, said, ledger in (
+        ("again", run_again(), ["rent", "rent"]),
+        ("failed", found_failed("no money left"), ["rent"]),
+    ):
         paid.clear()
         with pytest.raises(KeyboardInterrupt), stage.il.run(key):
             pay("rent")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from interlock.cli import paper
-from interlock.cli.headline import NATURE, by_risk, consequence, needs_whole, what
+from interlock.cli.headline import NATURE, by_risk, consequence, headline, needs_whole, what_card
 from interlock.cli.paper import AGENT, AGENT_EDGE, DANGER, FOLDED, QUIET, STRONG, VALUE_EDGE, Piece, Sheet
 from interlock.cli.standing import decided, standing
 from interlock.cli.values import Value, disguised, impostor, texts, value_of
@@ -28,7 +28,8 @@ AGENT_LIMIT = 240
 
 @dataclass(slots=True)
 class Page:
-    """What a card is drawn from. `arguments` are those that it shows, large ones put back where `full`.
+    """What a card is drawn from. `arguments` are those that it shows, large ones put back where `full`;
+    `verbs` adds the commands that decide it.
 
     `folded` and `opened` are filled in by drawing: long arguments that stayed closed, and that were shown whole.
     """
@@ -38,6 +39,7 @@ class Page:
     prefix: str = "interlock"
     full: bool = False
     others: tuple[CardView, ...] = ()
+    verbs: bool = True
     folded: list[str] = field(default_factory=list[str])
     opened: list[str] = field(default_factory=list[str])
 
@@ -53,7 +55,7 @@ def draw_card(sheet: Sheet, page: Page) -> None:
     final = view.about.tool.worst is Reversibility.IRREVERSIBLE
     sheet.rule("━" if final else "─", DANGER if final else STRONG)
     sheet.ends(plate(page), clocks(view))
-    sheet.line((what(view.about, limit=100), STRONG), hang=2)
+    sheet.line((headline(view.about.action.tool, page.arguments, limit=100), STRONG), hang=2)
     draw_context(sheet, view)
     sheet.rule()
     draw_fields(sheet, page)
@@ -62,7 +64,7 @@ def draw_card(sheet: Sheet, page: Page) -> None:
     draw_agent(sheet, page)
     draw_reasons(sheet, view)
     draw_history(sheet, page)
-    if view.card.open:
+    if view.card.open and page.verbs:
         draw_verbs(sheet, page)
 
 
@@ -70,7 +72,11 @@ def plate(page: Page) -> list[Piece]:
     """What kind of act this is: filled where it cannot be undone."""
     tool, ruling = page.view.about.tool, page.view.about.action.ruling
     nature = f" {NATURE[tool.reversibility].upper()} "
-    parts: list[Piece] = [(nature, "reverse bold")] if tool.worst is Reversibility.IRREVERSIBLE else [("[", ""), (nature.strip(), STRONG), ("]", "")]
+    parts: list[Piece] = (
+        [(nature, "reverse bold")]
+        if tool.worst is Reversibility.IRREVERSIBLE
+        else [("[", ""), (nature.strip(), STRONG), ("]", "")]
+    )
     reach = sorted(each.value for each in tool.reach)
     words = [*reach, ruling.policy.value.replace("_", " ")]
     return [*parts, f" {' · '.join(words)}"]
@@ -109,11 +115,17 @@ def draw_fields(sheet: Sheet, page: Page) -> None:
         sheet.line(("It takes no arguments.", QUIET))
         return
     values = {name: value_of(name, page.arguments[name]) for name in names}
-    widths = paper.columns([(label(name), values[name].kind) for name in names], (20, 14) if sheet.width > 70 else (13, 10))
+    widths = paper.columns(
+        [(label(name), values[name].kind) for name in names], (20, 14) if sheet.width > 70 else (13, 10)
+    )
     for name in names:
         if name in was:
             old = value_of(name, was[name])
-            sheet.cells([("  was", widths[0] + 2), (old.kind, widths[1])], paper.pieces((old.short or old.whole, "strike")), VALUE_EDGE)
+            sheet.cells(
+                [("  was", widths[0] + 2), (old.kind, widths[1])],
+                paper.pieces((old.short or old.whole, "strike")),
+                VALUE_EDGE,
+            )
         _draw_value(sheet, page, name, values[name], widths, changed=name in was)
 
 
@@ -132,8 +144,8 @@ def _draw_value(sheet: Sheet, page: Page, name: str, value: Value, widths: list[
         twin = impostor(text)
         if twin is not None:
             letters = ", ".join(twin.letters[:2])
-            said = f"! Not {plain(twin.ascii, limit=60)}: {twin.reason} ({letters}). Really {plain(twin.punycode, limit=80)}."
-            sheet.line((said, DANGER), indent=gap, hang=gap + 2)
+            said = f"! Not {plain(twin.ascii, limit=60)}: {twin.reason} ({letters})."
+            sheet.line((f"{said} Really {plain(twin.punycode, limit=80)}.", DANGER), indent=gap, hang=gap + 2)
 
 
 def _changed(page: Page) -> dict[str, Json]:
@@ -150,7 +162,9 @@ def _draw_disguise(sheet: Sheet, page: Page) -> None:
     hidden = sum(disguised(text) for text in texts(cast("Json", dict(page.arguments))))
     twin = look_alike(page.view.about.action.tool)
     if twin is not None:
-        sheet.line((f"! The tool's name is not {plain(twin.ascii)}: {twin.reason} ({', '.join(twin.letters[:2])}).", DANGER))
+        sheet.line(
+            (f"! The tool's name is not {plain(twin.ascii)}: {twin.reason} ({', '.join(twin.letters[:2])}).", DANGER)
+        )
     if hidden:
         said = f"! {count(hidden, 'part')} of these values would hide or mislead. Shown as what they are, in ⟨ ⟩."
         sheet.line((said, DANGER), hang=2)
@@ -166,12 +180,22 @@ def draw_agent(sheet: Sheet, page: Page) -> None:
             sheet.row(name, [(f"“{plain(words, limit=limit)}”", AGENT), ("  agent's words", QUIET)], edge=AGENT_EDGE)
     sure, unsure = facts.get("confidence"), facts.get("uncertainty")
     if sure is not None or unsure:
-        claimed = plain(str(sure["v"]) if isinstance(sure, dict) else str(sure), limit=60) if sure is not None else "not given"
-        because = [f"unsure because “{plain(str(each), limit=120)}”" for each in unsure] if isinstance(unsure, list) else []
-        sheet.row("CONFIDENCE", [("; ".join([claimed, *because]), AGENT), ("  claimed, not measured", QUIET)], edge=AGENT_EDGE)
+        claimed = (
+            plain(str(sure["v"]) if isinstance(sure, dict) else str(sure), limit=60)
+            if sure is not None
+            else "not given"
+        )
+        because = (
+            [f"unsure because “{plain(str(each), limit=120)}”" for each in unsure] if isinstance(unsure, list) else []
+        )
+        sheet.row(
+            "CONFIDENCE", [("; ".join([claimed, *because]), AGENT), ("  claimed, not measured", QUIET)], edge=AGENT_EDGE
+        )
     considered = facts.get("considered")
     if isinstance(considered, list) and considered and page.full:
-        sheet.row("ALSO THOUGHT OF", *((f"“{plain(str(each), limit=240)}”", AGENT) for each in considered), edge=AGENT_EDGE)
+        sheet.row(
+            "ALSO THOUGHT OF", *((f"“{plain(str(each), limit=240)}”", AGENT) for each in considered), edge=AGENT_EDGE
+        )
 
 
 def draw_reasons(sheet: Sheet, view: CardView) -> None:
@@ -190,15 +214,22 @@ def draw_history(sheet: Sheet, page: Page) -> None:
     earlier = [card for card in view.about.cards if card.id != view.card.id]
     if earlier:
         ended = (f"{card.fingerprint}  {ENDINGS[card.ending] if card.ending else 'open'}" for card in earlier)
-        sheet.row("OTHER CARDS", *(f"{words} {clock(card.ended_at or card.opened_at, view.now)}" for words, card in zip(ended, earlier, strict=True)))
+        sheet.row(
+            "OTHER CARDS",
+            *(
+                f"{words} {clock(card.ended_at or card.opened_at, view.now)}"
+                for words, card in zip(ended, earlier, strict=True)
+            ),
+        )
     if view.about.decisions:
         sheet.row("SAID SO FAR", *(decided(each, view.now) for each in view.about.decisions))
     for stop in view.freezes:
         scope = "everything" if stop.scope == "all" else f"{stop.scope} {plain(stop.name, limit=40)}"
         reason = f": “{plain(stop.reason, limit=120)}”" if stop.reason else ""
-        sheet.row("FROZEN", (f"{scope}, by {who(stop.by)} {clock(stop.at, view.now)}{reason}. Nothing of it starts until it is released.", STRONG))
+        said = f"{scope}, by {who(stop.by)} {clock(stop.at, view.now)}{reason}."
+        sheet.row("FROZEN", (f"{said} Nothing of it starts until it is released.", STRONG))
     if page.others:
-        sheet.row("SAME RUN", *(f"{other.card.fingerprint}  {what(other.about)}" for other in page.others))
+        sheet.row("SAME RUN", *(f"{other.card.fingerprint}  {what_card(other)}" for other in page.others))
     if not view.card.open:
         sheet.row("NOW", (standing(view.about, view.run, view.now), STRONG))
     mode = "one person decides here, the user who owns the store; nobody else has looked at this"
@@ -215,10 +246,10 @@ def draw_verbs(sheet: Sheet, page: Page) -> None:
         names = ", ".join(label(name).lower() for name in page.folded)
         sheet.row("DECIDE", f"Approve needs the whole content. Still closed: {names}. --full opens it.")
     else:
-        sheet.row("DECIDE", "Each takes --note \"words for the agent\".")
+        sheet.row("DECIDE", 'Each takes --note "…": words that reach the agent.')
     full = " --full" if page.must_open else ""
     sheet.raw(f"  {prefix} reject   {ref}")
-    sheet.raw(f"  {prefix} redirect {ref} --note \"what it should know\"")
+    sheet.raw(f'  {prefix} redirect {ref} --note "what it should know"')
     sheet.raw(f"  {prefix} modify   {ref} --set name=value{full}")
     sheet.raw(f"  {prefix} respond  {ref} --result JSON")
     sheet.raw(f"  {prefix} approve  {ref}{full}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from interlock.kernel.desk import ReviewDesk
+    from interlock.compose import Desk
 
 url_option = click.option("--url", metavar="URL", help="The store, for example sqlite:///interlock.db.")
 json_option = click.option("--json", "json_output", is_flag=True, help="Plain JSON on stdout, for programs.")
@@ -53,7 +53,7 @@ class StoreCommand(click.Command):
 
 
 @contextmanager
-def desk_of(state: Global) -> Iterator[ReviewDesk]:
+def desk_of(state: Global) -> Generator[Desk]:
     """The desk over the store; raises `StoreError` `no_store` rather than make one by looking at it."""
     from interlock import settings
     from interlock.compose import Desk
@@ -89,3 +89,23 @@ def ask(question: str) -> bool:
     except (ImportError, OSError, ValueError):
         pass
     return click.confirm(question, default=False)
+
+
+def read_json(text: str, what: str) -> object:
+    """Parse JSON that a person typed; a usage error where it is none, has a key twice, or holds NaN."""
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        keys = [key for key, _ in pairs]
+        if len(keys) != len(set(keys)):
+            raise ValueError(f"a key stands twice: {', '.join(sorted({key for key in keys if keys.count(key) > 1}))}")
+        return dict(pairs)
+
+    def refuse(constant: str) -> object:
+        raise ValueError(f"{constant} is no JSON")
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(
+            f"{what} is not valid JSON: {error}. Text needs quotation marks: '\"like this\"'"
+        ) from None

@@ -8,16 +8,41 @@ from interlock.cli.values import impostor, literal, texts
 from interlock.cli.words import label, verb
 from interlock.display import plain
 from interlock.domain.tool import Reach, Reversibility, ToolSpec
-from interlock.kernel.views import ActionView
+from interlock.kernel.views import ActionView, CardView
 from interlock.schema import Json
 
 _WHERE = (
-    "to", "recipient", "recipients", "cc", "bcc", "email", "address", "payee", "beneficiary", "iban", "account", "phone",
-    "channel", "url", "uri", "host", "domain", "endpoint", "target", "server", "destination",
+    "to", "recipient", "recipients", "cc", "bcc", "email", "address", "payee", "beneficiary", "iban", "account",
+    "phone", "channel", "url", "uri", "host", "domain", "endpoint", "target", "server", "destination",
 )  # fmt: skip
 _MONEY = ("amount", "total", "sum", "price", "cost", "currency", "quantity")
-_RIGHTS = ("role", "roles", "permission", "permissions", "scope", "scopes", "access", "owner", "group", "user", "principal")
-_RUNS = ("command", "cmd", "sql", "query", "statement", "script", "code", "path", "file", "filename", "table", "attachments")
+_RIGHTS = (
+    "role",
+    "roles",
+    "permission",
+    "permissions",
+    "scope",
+    "scopes",
+    "access",
+    "owner",
+    "group",
+    "user",
+    "principal",
+)
+_RUNS = (
+    "command",
+    "cmd",
+    "sql",
+    "query",
+    "statement",
+    "script",
+    "code",
+    "path",
+    "file",
+    "filename",
+    "table",
+    "attachments",
+)
 _RANKS = {name: rank for rank, names in enumerate((_WHERE, _MONEY, _RIGHTS, _RUNS)) for name in names}
 _TARGETS = ("to", "recipient", "recipients", "payee", "beneficiary", "iban", "email", "phone", "channel", "address")
 
@@ -57,7 +82,8 @@ def headline(tool: str, arguments: Mapping[str, Json], limit: int = 48) -> str:
     other = next((name for name in by_risk(arguments) if name not in (amount, "currency")), None)
     if other is None or len(literal(arguments[other])) > limit:
         return said
-    return f"{said}{',' if amount is not None else ':'} {_some(arguments[other], limit)}"
+    shown = _some(arguments[other], limit)
+    return f"{said}, {label(other).lower()} {shown}" if amount is not None else f"{said}: {shown}"
 
 
 def _some(tree: Json, limit: int) -> str:
@@ -78,6 +104,12 @@ def _short(tree: Json, limit: int) -> str:
 def what(about: ActionView, limit: int = 48) -> str:
     """The headline of an action as it now stands."""
     return headline(about.action.tool, about.current.arguments, limit)
+
+
+def what_card(view: CardView, limit: int = 48) -> str:
+    """The headline of the revision that a card is about."""
+    arguments = next(each.arguments for each in view.about.revisions if each.number == view.card.revision)
+    return headline(view.about.action.tool, arguments, limit)
 
 
 def one_fact(about: ActionView, limit: int = 44) -> str:

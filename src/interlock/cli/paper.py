@@ -105,11 +105,11 @@ class Sheet:
         if second.plain:
             self._put(second, " " * indent, " " * indent)
 
-    def row(self, label: str, *paragraphs: Piece | Sequence[Piece], edge: str = "") -> None:
+    def row(self, label: str, *paragraphs: Piece | list[Piece], edge: str = "") -> None:
         """A labelled part of a card: every paragraph on its own lines, behind `edge`."""
         head = label
         for paragraph in paragraphs:
-            text = pieces(*([paragraph] if isinstance(paragraph, (str, tuple, Text)) else paragraph))
+            text = pieces(*(paragraph if isinstance(paragraph, list) else [paragraph]))
             gap = " " * LABEL
             self._put(text, f"{head:<{LABEL}}" + edge, gap + edge, label=len(head))
             head = ""
@@ -118,6 +118,16 @@ class Sheet:
         """Short columns and, behind an edge, a value that may take many lines."""
         start = "".join(_padded(word, width) for word, width in columns)
         self._put(text, start + edge, " " * sum(width for _, width in columns) + edge, label=len(start))
+
+    def entry(self, heads: Sequence[tuple[str, int, str]], text: Text, edge: str = "") -> None:
+        """A line of a list: short columns, each with its width and style, then a text of any length."""
+        at = len(self._lines)
+        start = "".join(_padded(word, width) for word, width, _ in heads)
+        self._put(text, start + edge, " " * len(start) + edge)
+        place = 0
+        for _, width, style in heads:
+            self._lines[at].stylize(style, place, place + width)
+            place += width
 
     def _put(self, text: Text, start: str, further: str, label: int = 0) -> None:
         room = max(10, self.width - len(start))

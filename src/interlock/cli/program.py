@@ -92,7 +92,7 @@ class Program(click.Group):
         prog_name: str | None = None,
         complete_var: str | None = None,
         standalone_mode: bool = True,
-        windows_expand_args: bool = True,
+        windows_expand_args: bool = True,  # noqa: ARG002  click's signature
         **extra: Any,
     ) -> Any:
         """Run the program as the shell does: always ends in `SystemExit`, unless not `standalone_mode`."""
@@ -100,7 +100,7 @@ class Program(click.Group):
         start = super().main
 
         def call() -> object:
-            return start(words, prog_name or "interlock", complete_var, False, windows_expand_args, **extra)
+            return cast("object", start(words, prog_name or "interlock", complete_var, standalone_mode=False, **extra))
 
         if not standalone_mode:
             return call()

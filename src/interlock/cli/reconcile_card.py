@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlock.cli.card import Page, clocks, draw_context, draw_fields
-from interlock.cli.headline import NATURE, consequence, what
+from interlock.cli.headline import NATURE, consequence, headline
 from interlock.cli.paper import DOUBT, QUIET, STRONG, Sheet
 from interlock.cli.standing import decided, failure, standing
 from interlock.cli.words import ENDINGS, clock
@@ -17,7 +17,9 @@ def draw_reconcile(sheet: Sheet, page: Page) -> None:
     sheet.rule("═", DOUBT)
     reach = "".join(f" · {each.value}" for each in sorted(tool.reach))
     sheet.ends([(" IN DOUBT ", "reverse bold"), f" {NATURE[tool.reversibility]}{reach}"], clocks(view))
-    sheet.line(("Did it happen?  ", QUIET), (what(view.about, limit=100), STRONG), hang=2)
+    sheet.line(
+        ("Did it happen?  ", QUIET), (headline(view.about.action.tool, page.arguments, limit=100), STRONG), hang=2
+    )
     draw_context(sheet, view)
     sheet.rule()
     draw_fields(sheet, page)
@@ -29,8 +31,8 @@ def draw_reconcile(sheet: Sheet, page: Page) -> None:
     sheet.row("IF RUN AGAIN", consequence(tool) + " It may then have happened twice.")
     if not view.card.open:
         sheet.row("NOW", (standing(view.about, view.run, view.now), STRONG))
-        return
-    _draw_answers(sheet, page)
+    elif page.verbs:
+        _draw_answers(sheet, page)
 
 
 def _known(page: Page) -> list[str]:
@@ -41,11 +43,16 @@ def _known(page: Page) -> list[str]:
     if action.claimed_at is not None:
         times = f", try {action.tries}" if action.tries > 1 else ""
         lines.append(f"{clock(action.claimed_at, now, seconds=True)}  a worker started it{times}")
-    lines.append(f"{clock(view.card.opened_at, now, seconds=True)}  {plain(view.card.why) or 'its outcome stayed unknown'}")
+    lines.append(
+        f"{clock(view.card.opened_at, now, seconds=True)}  {plain(view.card.why) or 'its outcome stayed unknown'}"
+    )
     lines += [
         f"{clock(card.ended_at, now)}  an earlier card about this: {ENDINGS[card.ending]}"
         for card in view.about.cards
-        if card.id != view.card.id and card.ending is not None and card.ended_at is not None and card.kind is view.card.kind
+        if card.id != view.card.id
+        and card.ending is not None
+        and card.ended_at is not None
+        and card.kind is view.card.kind
     ]
     return lines
 
@@ -64,5 +71,3 @@ def _draw_answers(sheet: Sheet, page: Page) -> None:
     for words, options in answers:
         sheet.line(words, indent=2)
         sheet.raw(f"    {prefix} reconcile {ref} {options}")
-
-

@@ -72,23 +72,26 @@ class Teller:
         """Who asked for what."""
         run = self._view.run
         tree = tree_of(run.input)
-        given = ", ".join(f"{name}={literal(value)}" for name, value in tree.items()) if isinstance(tree, dict) else ""
-        job = f"{run.workflow}({given})" if run.workflow else f"the run {run.id}"
+        given = ", ".join(_given(name, value) for name, value in tree.items()) if isinstance(tree, dict) else ""
+        job = f"{plain(run.workflow, limit=60)}({given})" if run.workflow else f"the run {plain(run.id, limit=60)}"
         agent = plain(run.agent, limit=40)
-        yield Moment(event.at, f"{who(event.actor) or 'Somebody'} asked", f"{agent} to do {plain(job, limit=200)}")
+        yield Moment(event.at, f"{who(event.actor) or 'Somebody'} asked", f"{agent} to do {job}")
 
     def ended(self, event: Event, _: ActionView | None) -> Iterator[Moment]:
         """How the run, or a pass of it, ended."""
         run = self._view.run
+        other_way = f"Its code took another way: expected {_words(event, 'expected')}, it did {_words(event, 'got')}."
+        failed = failure(run.failure) if run.failure else "With an error that was retried since."
+        withdrawn = _words(event, "reason") or "What had not started was withdrawn."
         said = {
             EventType.RUN_FINISHED: ("Finished", f"Result: {result(run.result)}", "good"),
-            EventType.RUN_FAILED: ("Failed", failure(run.failure) if run.failure else "with an error; see below", "danger"),
-            EventType.RUN_CANCELLED: (f"{who(event.actor)} cancelled", _words(event, "reason") or "What had not started was withdrawn.", "danger"),
-            EventType.RUN_DIVERGED: ("Stopped", f"Its code took another way: expected {_words(event, 'expected')}, it did {_words(event, 'got')}.", "danger"),
+            EventType.RUN_FAILED: ("Failed", failed, "danger"),
+            EventType.RUN_CANCELLED: (f"{who(event.actor)} cancelled", withdrawn, "danger"),
+            EventType.RUN_DIVERGED: ("Stopped", other_way, "danger"),
             EventType.RUN_NEEDS_ATTENTION: ("Needs you", _words(event, "why"), "danger"),
             EventType.RUN_RETRIED: (f"{who(event.actor)} retried", "It goes on from what is recorded.", ""),
             EventType.RUN_PASS_LOST: ("Broke off", "The process that did it is gone.", "danger"),
-        }  # fmt: skip
+        }
         name, text, tone = said[event.type]
         yield Moment(event.at, name, text, tone=tone)
 
@@ -146,21 +149,46 @@ class Teller:
             return
         action = about.action
         tool = plain(action.tool, limit=60)
-        took = f" in {span(event.at - action.claimed_at)}" if action.claimed_at and event.at - action.claimed_at >= timedelta(seconds=1) else ""
+        took = (
+            f" in {span(event.at - action.claimed_at)}"
+            if action.claimed_at and event.at - action.claimed_at >= timedelta(seconds=1)
+            else ""
+        )
         match event.type:
             case EventType.ACTION_CLAIMED:
                 if "tries" in event.body:
-                    yield Moment(event.at, "Tried again", f"{tool}: {_words(event, 'rerun')}, so a second time is harmless.")
+                    yield Moment(
+                        event.at, "Tried again", f"{tool}: {_words(event, 'rerun')}, so a second time is harmless."
+                    )
             case EventType.ACTION_DONE:
-                yield Moment(event.at, "Did", f"{what(about)}{took}. Result: {result(action.result)}", _undo(about), tone="good")
+                yield Moment(
+                    event.at, "Did", f"{what(about)}{took}. Result: {result(action.result)}", _undo(about), tone="good"
+                )
             case EventType.ACTION_FAILED:
-                yield Moment(event.at, "Failed", f"{tool}: {failure(action.failure)}", ("Known to have had no effect.",), tone="danger")
+                yield Moment(
+                    event.at,
+                    "Failed",
+                    f"{tool}: {failure(action.failure)}",
+                    ("Known to have had no effect.",),
+                    tone="danger",
+                )
             case EventType.ACTION_IN_DOUBT:
-                yield Moment(event.at, "In doubt", f"{tool}: {_words(event, 'why')}.", ("Nobody knows whether it happened.",), tone="danger")
+                yield Moment(
+                    event.at,
+                    "In doubt",
+                    f"{tool}: {_words(event, 'why')}.",
+                    ("Nobody knows whether it happened.",),
+                    tone="danger",
+                )
             case EventType.LATE_OUTCOME_RECORDED:
                 yield Moment(event.at, "Came late", f"{tool} turned out {_words(event, 'outcome')}.")
             case _:
-                yield Moment(event.at, "Conflict", f"{tool}: another outcome came late ({_words(event, 'outcome')}). It changed nothing.", tone="danger")
+                yield Moment(
+                    event.at,
+                    "Conflict",
+                    f"{tool}: another outcome came late ({_words(event, 'outcome')}). It changed nothing.",
+                    tone="danger",
+                )
 
     def reconciled(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
         """What was found about an action in doubt."""
@@ -178,10 +206,12 @@ class Teller:
         if about is None:
             return
         name = {
-            EventType.INTERRUPT_EXPIRED: "Expired", EventType.ACTION_WITHDRAWN: "Withdrawn",
-            EventType.ACTION_SUPERSEDED: "Left behind", EventType.LATE_REJECTION_RECORDED: f"{who(event.actor)} rejected late",
+            EventType.INTERRUPT_EXPIRED: "Expired",
+            EventType.ACTION_WITHDRAWN: "Withdrawn",
+            EventType.ACTION_SUPERSEDED: "Left behind",
+            EventType.LATE_REJECTION_RECORDED: f"{who(event.actor)} rejected late",
             EventType.SILENCE_PROCEEDED: "Went ahead",
-        }[event.type]  # fmt: skip
+        }[event.type]
         yield Moment(event.at, name, f"{what(about)}. {_words(event, 'words')}".rstrip())
 
     def rolled_back(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
@@ -189,15 +219,22 @@ class Teller:
         if about is None:
             return
         said = {
-            EventType.ROLLBACK_STARTED: ("Undoing", ""), EventType.ROLLBACK_DONE: ("Undone", "good"),
-            EventType.ROLLBACK_FAILED: ("Not undone", "danger"), EventType.ROLLBACK_CONFLICTED: ("Not undone", "danger"),
-        }[event.type]  # fmt: skip
+            EventType.ROLLBACK_STARTED: ("Undoing", ""),
+            EventType.ROLLBACK_DONE: ("Undone", "good"),
+            EventType.ROLLBACK_FAILED: ("Not undone", "danger"),
+            EventType.ROLLBACK_CONFLICTED: ("Not undone", "danger"),
+        }[event.type]
         yield Moment(event.at, said[0], f"{what(about)}. {_words(event, 'words')}".rstrip(), tone=said[1])
 
 
 def _first(about: ActionView) -> str:
     """The headline as the agent proposed it: the first revision."""
     return headline(about.action.tool, about.revisions[0].arguments)
+
+
+def _given(name: str, value: Json) -> str:
+    shown = plain(f"{name}={literal(value)}")
+    return shown if len(shown) <= 60 else f"{shown[:58]}…"
 
 
 def _words(event: Event, key: str) -> str:
@@ -217,7 +254,10 @@ def _edit(about: ActionView, event: Event) -> str:
         return "Other arguments."
     old, new = about.revisions[number - 2].arguments, about.revisions[number - 1].arguments
     changed = [name for name in new if old.get(name) != new[name]]
-    return "; ".join(f"{label(name)} {_brief(name, old.get(name))} → {_brief(name, new[name])}" for name in changed) or "Nothing."
+    return (
+        "; ".join(f"{label(name)} {_brief(name, old.get(name))} → {_brief(name, new[name])}" for name in changed)
+        or "Nothing."
+    )
 
 
 def _brief(name: str, tree: Json) -> str:
@@ -228,7 +268,7 @@ def _brief(name: str, tree: Json) -> str:
 
 def _undo(about: ActionView) -> tuple[str, ...]:
     if about.tool.compensated:
-        return (f"Can be made good: interlock rollback {about.action.id}",)
+        return ("It cannot be undone, but made good.",)
     return ("Cannot be undone.",) if about.tool.worst.value == "irreversible" else ()
 
 
@@ -249,7 +289,12 @@ def squeeze(moments: list[Moment]) -> list[Moment]:
     told: list[Moment] = []
     for moment in moments:
         before = told[-1] if told else None
-        if before is not None and before.who == "Proposed" and moment.who == "Did" and before.notes[0].startswith("Not held"):
+        if (
+            before is not None
+            and before.who == "Proposed"
+            and moment.who == "Did"
+            and before.notes[0].startswith("Not held")
+        ):
             told[-1] = replace(moment, notes=(*before.notes, *moment.notes))
         else:
             told.append(moment)

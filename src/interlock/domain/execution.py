@@ -114,8 +114,8 @@ def settle(action: Action, card: Interrupt | None, command: c.Settle, now: datet
         closed = (close(card, Ending.SETTLED, now),) if card is not None and card.open else ()
         fact = Fact(EventType.LATE_OUTCOME_RECORDED, body, interrupt=closed[0].id if closed else None)
         return Moved(_with_outcome(action, outcome, now), closed, (fact,))
-    if ours and action.result == outcome.result and action.failure == outcome.failure and not action.answered_by:
-        return Moved(action)
+    if ours and not action.answered_by and _with_outcome(action, outcome, action.settled_at or now) == action:
+        return Moved(action)  # told twice
     return Moved(action, (), (Fact(EventType.OUTCOME_CONFLICTED, {**body, "state": action.state.value}),))
 
 

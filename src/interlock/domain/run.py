@@ -79,7 +79,7 @@ class PassReport:
     """What the adapter tells at the end of a pass.
 
     `seen` are the calls it made again, `waits_for` the open interrupts; `expected` and `got` are
-    the two sides of a divergence, in words.
+    the two sides of a divergence, in words. `broken` says that the store failed it: it is due again.
     """
 
     end: PassEnd
@@ -88,6 +88,7 @@ class PassReport:
     failure: bytes | None = None
     seen: frozenset[str] = frozenset()
     waits_for: tuple[InterruptId, ...] = ()
+    broken: bool = False
     expected: str = ""
     got: str = ""
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar, cast
@@ -13,7 +16,7 @@ from interlock.canonical import Json, blob_digest, canonical_bytes, parse
 from interlock.domain.action import ActionRequest, Rationale, Versions
 from interlock.domain.commands import Outcome
 from interlock.domain.decision import Decision
-from interlock.domain.errors import CallError
+from interlock.domain.errors import CallError, StoreError
 from interlock.domain.events import Event, EventType
 from interlock.domain.ids import ActionId, EventId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
@@ -24,7 +27,7 @@ from interlock.kernel.holder import Holder
 from interlock.kernel.process import host
 from interlock.policy import PolicySet, rule
 from interlock.ports.gate import FreeCall, Standing
-from interlock.ports.store import Change, Rows, Store
+from interlock.ports.store import Change, Rows, Store, Unit
 from interlock.schema import spill
 from interlock.usecases.cancel import cancel
 from interlock.usecases.claim import claim, standing
@@ -59,6 +62,9 @@ class InProcessGate(Holder):
         self._url_of = url_of
         self._host = host()
         self._runs: dict[RunId, Run] = {}
+        self._entering: Counter[RunId] = Counter()
+        self._passes = threading.Lock()
+        self._unsaid: list[Unit[Standing]] = []
         self._tools: dict[int, tuple[ToolSpec, bool, str, bytes]] = {}
         self._described: set[str] = set()
 
@@ -78,9 +84,15 @@ class InProcessGate(Holder):
         found = self.run(run)
         if found is not None and found.state is RunState.RUNNING:
             self.bury_dead()
-        entry = Entry(run, agent, self.process, workflow, input, owner, versions)
-        granted = self.store.write(enter_run(entry, self._ids, self.run_key))
-        granted.add_done_callback(self._remember)
+        entry = Entry(run, agent, self.living_process(), workflow, input, owner, versions)
+        with self._passes:
+            self._entering[run] += 1
+        try:
+            granted = self.store.write(enter_run(entry, self._ids, self.run_key))
+        except BaseException:
+            self._entered(run, None)
+            raise
+        granted.add_done_callback(lambda done: self._entered(run, None if done.exception() else done.result()))
         return granted
 
     def create(
@@ -89,16 +101,35 @@ class InProcessGate(Holder):
         entry = Entry(run, agent, None, workflow, input, owner, versions)
         return _then(self.store.write(enter_run(entry, self._ids, self.run_key)), lambda grant: grant.run)
 
-    def _remember(self, granted: Future[PassGrant]) -> None:
-        if granted.exception() is None and not granted.result().over:
-            self._runs[granted.result().run.id] = granted.result().run
+    def _entered(self, run: RunId, grant: PassGrant | None) -> None:
+        with self._passes:
+            self._entering[run] -= 1
+            self._entering += Counter()  # forgets what is nought
+            if grant is not None and not grant.over:
+                self._runs[run] = grant.run
+
+    def _left(self, run: RunId, pass_no: int) -> None:
+        with self._passes:
+            known = self._runs.get(run)
+            if known is not None and known.pass_no == pass_no:
+                del self._runs[run]
+
+    def drives(self, run: RunId) -> bool:
+        with self._passes:
+            return run in self._runs or run in self._entering
 
     def run_key(self, run: RunId) -> bytes:
         return documents.run_key(self.store.namespace_key, run)
 
     def leave(self, run: RunId, pass_no: int, report: PassReport) -> Future[Run]:
-        self._runs.pop(run, None)
-        return self.store.write(leave_run(run, pass_no, self.process, report, self._ids))
+        self._say_unsaid()
+        try:
+            left = self.store.write(leave_run(run, pass_no, self.process, report, self._ids))
+        except BaseException:
+            self._left(run, pass_no)
+            raise
+        left.add_done_callback(lambda _: self._left(run, pass_no))
+        return left
 
     def run(self, run: RunId) -> Run | None:
         return self.store.read(lambda rows: rows.run(run))
@@ -238,7 +269,33 @@ class InProcessGate(Holder):
         return self.store.write(claim(request, action, ruling_now, self._ids))
 
     def settle(self, action: ActionId, process: ProcessId, fence: int, outcome: Outcome) -> Future[Standing]:
-        return self.store.write(settle(action, process, fence, outcome, self._ids))
+        return self._say(settle(action, process, fence, outcome, self._ids))
+
+    def _say(self, unit: Unit[Standing]) -> Future[Standing]:
+        """Write an outcome. One that the store fails to take is kept here, and told again before anything follows."""
+
+        def keep(done: Future[Standing]) -> None:
+            if isinstance(done.exception(), StoreError):
+                self._unsaid.append(unit)
+
+        try:
+            said = self.store.write(unit)
+        except StoreError:
+            self._unsaid.append(unit)
+            raise
+        said.add_done_callback(keep)
+        return said
+
+    def _say_unsaid(self) -> None:
+        with self._passes:
+            kept, self._unsaid = self._unsaid, []
+        for unit in kept:
+            with suppress(StoreError):
+                self._say(unit)
+
+    def give_up_strays(self) -> int:
+        self._say_unsaid()
+        return super().give_up_strays()
 
     def probed(self, action: ActionId, process: ProcessId, happened: bool, result: Outcome | None) -> Future[Standing]:
         return self.store.write(probed(action, process, happened, result, self._ids))

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from interlock.domain.errors import InterlockError
-from interlock.domain.ids import ProcessId
+from interlock.domain.ids import ProcessId, RunId
 from interlock.domain.run import Process
 from interlock.kernel.ids import IdSequence
 from interlock.kernel.process import Heartbeat, born, host, seen_dead
@@ -46,13 +46,47 @@ class Holder:
                     self._heartbeat = Heartbeat(self.beat, self._lease_s / 3)
         return self._process
 
+    def living_process(self) -> ProcessId:
+        """`process` under a lease that still runs: after a silence that was too long it is registered anew.
+
+        What it held before is lost to it, as it would be to a process that had died.
+        """
+        process = self.process
+        row, now = self.store.read(lambda rows: (rows.process(process), rows.now))
+        if row is not None and row.alive(now):
+            return process
+        with self._registering:
+            if self._process == process:
+                self._process = None
+                if self._heartbeat is not None:
+                    self._heartbeat.stop()
+        return self.process
+
     def beat(self) -> None:
         """Renew the lease of everything that this process executes."""
         if self._process is not None:
             self.store.write(processes.beat(self._process, self._ids)).result()
+            self.give_up_strays()
+
+    def drives(self, run: RunId) -> bool:
+        """Whether this process has a pass of the run under way, or is just entering it."""
+        raise NotImplementedError
+
+    def give_up_strays(self) -> int:
+        """End passes that the store says this process drives and that it knows nothing of; answers how many.
+
+        Their beginning or their end could not be told, because the store failed or the caller was interrupted.
+        """
+        mine = self._process
+        if mine is None:
+            return 0
+        driven = self.store.read(lambda rows: [(run.id, run.pass_no) for run in rows.runs_of_process(mine)])
+        strays = [(run, pass_no) for run, pass_no in driven if not self.drives(run)]
+        return self.store.write(processes.give_up(mine, strays, self._ids)).result() if strays else 0
 
     def bury_dead(self) -> int:
         """Put in doubt what gone processes held: dead on this host, or silent past their lease; answers how many."""
+        self.give_up_strays()
         known, now = self.store.read(lambda rows: (rows.processes(), rows.now))
         dead = [row.id for row in known if row.id != self._process and seen_dead(row.host, row.pid, row.born)]
         if not dead and all(row.alive(now) for row in known):

@@ -24,7 +24,7 @@ from interlock.kernel.process import seen_dead
 from interlock.policy import rule
 from interlock.ports.store import Change, Page
 from interlock.usecases.decide import Verdicting, decide
-from interlock.usecases.engine_work import LOOK_THROUGH, Mine, finish_work, return_work, take_work
+from interlock.usecases.engine_work import Mine, doable, finish_work, return_work, take_work
 from interlock.usecases.expire import expire
 from interlock.usecases.freeze import freeze, release
 from interlock.usecases.retry_run import retry_run
@@ -166,10 +166,8 @@ class Kernel(InProcessGate):
 
     def take_work(self, mine: Mine, limit: int = 1, lease: timedelta = timedelta(minutes=5)) -> tuple[Work, ...]:
         """Lease due work that is `mine` to this process. Looks first, so that idling writes nothing."""
-        process = self.process
-        if not self.store.read(
-            lambda rows: any(mine(work, rows.run(work.run)) for work in rows.due_work(rows.now, LOOK_THROUGH))
-        ):
+        process = self.living_process()
+        if not self.store.read(lambda rows: any(True for _ in doable(rows, mine))):
             return ()
         return self.store.write(take_work(process, mine, limit, lease, self._ids)).result()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias, cast
 
 from interlock.schema.containers import sort_key
@@ -17,25 +18,29 @@ NOTHING = Nothing()
 Before: TypeAlias = "Json | Nothing"
 
 
-class Known:
-    """The items of an array before the edit: the one in the same place, or an equal one where items have moved."""
+def items_before(before: Before, tag: str | None, items: Sequence[object]) -> list[Before]:
+    """Return for each plain item of an array the tree that it was edited from.
 
-    def __init__(self, before: Before, tag: str | None) -> None:
-        v: object = () if isinstance(before, Nothing) else before
-        if tag is not None:
-            v = cast("dict[str, object]", v).get("v") if tag_of(v) == tag else ()
-        self._items = cast("list[Json]", v) if type(v) is list else []
-        self._texts = [sort_key(cast("Json", tree_to_plain(item))) for item in self._items]
-        self._places = {text: index for index, text in reversed(list(enumerate(self._texts)))}
-
-    def find(self, index: int, item: object) -> Before:
-        """Return the item from which a plain item at an index was edited."""
-        if not self._items:
-            return NOTHING
-        text = sort_key(cast("Json", item))
-        if index >= len(self._items) or self._texts[index] != text:
-            index = self._places.get(text, index)
-        return self._items[index] if index < len(self._items) else NOTHING
+    That is the one in the same place, unless the item equals one that has moved.
+    """
+    v: object = None if isinstance(before, Nothing) else before
+    if tag is not None:
+        v = cast("dict[str, object]", v).get("v") if tag_of(v) == tag else None
+    trees = cast("list[Json]", v) if type(v) is list else []
+    if not trees:
+        return [NOTHING] * len(items)
+    old = [sort_key(cast("Json", tree_to_plain(tree))) for tree in trees]
+    new = [sort_key(cast("Json", item)) for item in items]
+    moved: dict[str, list[Json]] = {}
+    for index, tree in reversed(list(enumerate(trees))):
+        if index >= len(new) or new[index] != old[index]:
+            moved.setdefault(old[index], []).append(tree)
+    found: list[Before] = []
+    for index, text in enumerate(new):
+        here = trees[index] if index < len(trees) else NOTHING
+        stays = index < len(old) and old[index] == text
+        found.append(here if stays or not moved.get(text) else moved[text].pop())
+    return found
 
 
 def child(before: Before, name: str) -> Before:

@@ -14,10 +14,10 @@ from typing import Any, cast
 from interlock.schema.before import (
     NOTHING,
     Before,
-    Known,
     Nothing,
     child,
     dict_before,
+    items_before,
     kind_before,
     model_before,
     name_of,
@@ -140,12 +140,12 @@ class Writer:
         items = array_of(value, tag) if tag is not None and tag_of(value) == tag else value
         if type(items) is not list:
             raise expected(tag or "list", value)
-        known = Known(before, tag)
+        old = items_before(before, tag, cast("list[object]", items))
         trees: list[Json] = []
         worst = EXACT
         for index, item in enumerate(cast("list[object]", items)):
             shape = shapes[index] if type(shapes) is list else shapes
-            tree, cost = self._at(f"[{index}]", shape, item, known.find(index, item))
+            tree, cost = self._at(f"[{index}]", shape, item, old[index])
             trees.append(tree)
             worst = max(worst, cost)
         return trees, worst

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
 
 from interlock.schema.before import NOTHING, Nothing
 from interlock.schema.compare import same
@@ -52,7 +53,7 @@ def _check(
 
     try:
         # Nothing is fetched, and formats are the business of the encoding.
-        validator = jsonschema_rs.validator_for(dict(schema), validate_formats=False, offline=True, mask="it")
+        validator = jsonschema_rs.validator_for(_exact(schema), validate_formats=False, offline=True, mask="it")
     except ValueError as error:
         reason = f"the JSON Schema of the tool cannot be used: {str(error).partition(chr(10))[0]}"
         raise SchemaError("args", reason[:300], "arguments_invalid") from None
@@ -81,11 +82,31 @@ class _Check:
         return _complaint(self._validator.iter_errors({self._name: described}), describer.unchecked)
 
 
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+
+
+# Any: a JSON Schema.
+def _exact(schema: Any) -> Any:
+    """Return a schema whose bounds are not floats: with these the validator would compare decimals as floats."""
+    if isinstance(schema, Mapping):
+        items = cast("Mapping[str, Any]", schema)
+        return {name: _bound(item) if name in _BOUNDS else _exact(item) for name, item in items.items()}
+    return [_exact(item) for item in cast("list[Any]", schema)] if isinstance(schema, list) else schema
+
+
+def _bound(bound: Any) -> Any:
+    if type(bound) is not float:
+        return _exact(bound)
+    return int(bound) if bound.is_integer() else Decimal(repr(bound))
+
+
 def _complaint(errors: Iterable[ValidationError], unchecked: Sequence[tuple[str | int, ...]]) -> SchemaError | None:
     """Turn the first error inside an argument into a refusal; whether all required ones are there is known before."""
+    # The validator takes keys that look like numbers for places in an array.
+    unknown = [[str(part) for part in place] for place in unchecked]
     for found in errors:
         path = tuple(found.instance_path)
-        if not path or path in unchecked:
+        if not path or [str(part) for part in path] in unknown:
             continue
         error = _inmost(found)
         where = "args" + "".join(f"[{p}]" if isinstance(p, int) else key_path(p) for p in error.instance_path)

@@ -35,7 +35,7 @@ from interlock.schema.tags import TAG, Json
 _DEEP = 12
 _DEFAULT_LIMIT = 2000
 # Factories whose product is the same every time.
-_CONSTANT = frozenset({list, dict, set, frozenset, tuple, str, int, float, bool, bytes})
+_CONSTANT: frozenset[Any] = frozenset({list, dict, set, frozenset, tuple, str, int, float, bool, bytes})
 
 
 def shape_of(codec: Codec) -> Json:
@@ -191,7 +191,8 @@ def _constant(codec: Record, cls: Any, name: str) -> Any:
         default, factory = field.default, field.default_factory
     if factory is dataclasses.MISSING:
         return default
-    return factory() if isinstance(factory, type) and factory in _CONSTANT else dataclasses.MISSING
+    made: Any = factory() if isinstance(factory, type) and factory in _CONSTANT else dataclasses.MISSING
+    return made
 
 
 def _options(codec: Record, cls: Any) -> dict[str, Json]:

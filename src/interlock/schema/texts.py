@@ -42,7 +42,7 @@ def check_json(value: object, depth: int) -> None:
             raise refused(f"nested more than {MAX_DEPTH} levels deep")
         _check_inside(cast("list[object] | dict[object, object]", value), depth + 1)
     elif value is not None and type(value) not in (bool, int):
-        raise refused(f"a {type(value).__name__} is no JSON value")
+        raise refused(f"a value of the type {type(value).__name__} is no JSON")
 
 
 def _check_inside(value: list[object] | dict[object, object], depth: int) -> None:
@@ -88,25 +88,27 @@ def scalar(name: str, value: object) -> Written:
     written = _rewritten(kind, text)
     exact = written == text
     if (given or name == "bytes") and not exact:
-        raise refused(f"not a {kind.tag} in its one exact form")
+        what = "bytes in base64url" if name == "bytes" else f"a {kind.tag} in its one exact form"
+        raise refused(f"not {what}")
     return tagged(kind.tag, written), READ if exact else LOOSE
 
 
 def _rewritten(kind: Kind, text: str) -> str:
     """Read a text as one of a kind and write it again, in the one form that is stored."""
+    what = "bytes in base64url" if kind.tag == "bytes" else f"a {kind.tag}"
     # `Decimal` is kinder than JSON is.
     kind_text = text if kind.tag != "decimal" else text.strip().replace("_", "")
     if kind_text != text or (kind.tag != "path" and not text.isascii()):
-        raise refused(f"not a {kind.tag}")
+        raise refused(f"not {what}")
     try:
         value = kind.read(text)
         if type(value) is not kind.type:
-            raise refused(f"not a {kind.tag}")
+            raise refused(f"not {what}")
         return kind.write(value)
     except SchemaError as error:
         raise refused(error.reason) from None
     except (ValueError, ArithmeticError, TypeError, NotImplementedError) as error:
-        raise refused(f"not a {kind.tag}: {error}"[:160] if str(error)[:1] != "[" else f"not a {kind.tag}") from None
+        raise refused(f"not {what}: {error}"[:160] if str(error)[:1] != "[" else f"not {what}") from None
 
 
 def is_float(value: int) -> bool:

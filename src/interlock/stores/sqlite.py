@@ -127,6 +127,20 @@ class SqliteStore:
             if connection is not None:
                 self._give_back(connection)
 
+    def about(self) -> dict[str, str]:
+        """What an operator asks of the file: its schema, its journal mode, its size, and SQLite's version."""
+        self._check()
+        connection = connect_reader(self._path, self._busy_timeout_s)
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+            number = version(connection, str(self._path))
+        except sqlite3.Error as error:
+            raise store_error(error, str(self._path)) from error
+        finally:
+            connection.close()
+        size = f"{self._path.stat().st_size / (1 << 20):,.1f} MiB"
+        return {"schema": str(number), "journal": mode, "size": size, "SQLite": sqlite3.sqlite_version}
+
     def flush(self) -> None:
         """Wait until everything given to `write_later` so far is committed."""
         future: Future[None] = Future()

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
 from interlock.domain.run import Freeze, Process, Run, RunState, Work, WorkKind
 from interlock.ports.store import Change, Page, Rows, Store
 from interlock.testing.clock import ManualClock
+from interlock.testing.sample_rows import Samples
 from interlock.testing.store_setting import StoreSetting
 
 R = TypeVar("R")
@@ -27,6 +28,27 @@ R = TypeVar("R")
 
 class StoreRowsContract(StoreSetting):
     """Rows: each comes back as it was written, and each query answers what the port says."""
+
+    def make_store(self, clock: Callable[[], datetime]) -> Store:
+        """A new, empty store that goes by this clock."""
+        raise NotImplementedError
+
+    def reopen(self, store: Store) -> Store:
+        """Close the store and open the same rows again (a store that keeps nothing may return itself)."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def clock(self) -> ManualClock:
+        """The clock of the store."""
+        return ManualClock()
+
+    @pytest.fixture
+    def store(self, clock: ManualClock) -> Iterator[Store]:
+        """A store that is closed after the test."""
+        self.samples = Samples()
+        store = self.make_store(clock)
+        yield store
+        store.close()
 
     def test_everything_that_a_change_holds_comes_back(self, store: Store, clock: ManualClock) -> None:
         now, new_id = clock(), self.samples.new_id

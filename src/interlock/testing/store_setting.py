@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, TypeVar
-
-import pytest
 
 from interlock.domain.errors import InterlockError
 from interlock.domain.events import Event, EventType
@@ -24,30 +22,9 @@ R = TypeVar("R")
 
 
 class StoreSetting:
-    """A store on a clock that stands still, and short ways to fill and read it."""
+    """Short ways to fill a store and to read it."""
 
     samples: Samples
-
-    def make_store(self, clock: Callable[[], datetime]) -> Store:
-        """A new, empty store that goes by this clock."""
-        raise NotImplementedError
-
-    def reopen(self, store: Store) -> Store:
-        """Close the store and open the same rows again (a store that keeps nothing may return itself)."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def clock(self) -> ManualClock:
-        """The clock of the store."""
-        return ManualClock()
-
-    @pytest.fixture
-    def store(self, clock: ManualClock) -> Iterator[Store]:
-        """A store that is closed after the test."""
-        self.samples = Samples()
-        store = self.make_store(clock)
-        yield store
-        store.close()
 
     def put(self, store: Store, **rows: Any) -> None:
         """Write rows as they are."""

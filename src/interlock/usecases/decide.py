@@ -51,12 +51,13 @@ def decide(said: Verdicting, ids: Ids) -> Unit[Receipt]:
         moved = _move(action, card, replace(said, decision=decision), rows)
         after = draft.moved(moved, str(decision.by))
         if moved.refusal is not None:
+            draft.wake(rows.run(after.run))  # it expired by this very look: the run is to be told
             return _refused(draft, decision, card, action, moved.refusal)
         late = any(fact.type is EventType.LATE_REJECTION_RECORDED for fact in moved.facts)
         draft.decisions.append(decision)
         if said.revision is not None:
             draft.revisions.append(replace(said.revision, at=rows.now))
-        draft.wake(rows.run(after.run))
+        draft.wake(rows.run(after.run), afresh=True)
         opened = next((other.id for other in moved.interrupts if other.open), None)
         return draft.change(Receipt(decision, after.state, opened, late=late))
 

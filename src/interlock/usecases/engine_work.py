@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 
 from interlock.domain.events import EventType
 from interlock.domain.ids import ProcessId
-from interlock.domain.run import Run, RunState, Work
+from interlock.domain.run import Run, RunState, Work, WorkKind
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids
 
 Mine = Callable[[Work, Run | None], bool]
 
-LOOK_THROUGH = 100
-"""How much due work is looked through for some that this process can do."""
+LOOK_AT = 100
+"""How much due work is looked at first; where none of it can be done here, ever more."""
 
 MAX_ATTEMPTS = 5
 """Attempts that ended in an error or a dead process before work is called poison."""
@@ -30,9 +30,9 @@ def take_work(process: ProcessId, mine: Mine, limit: int, lease: timedelta, ids:
     def unit(rows: Rows) -> Change[tuple[Work, ...]]:
         draft = Draft(rows, ids)
         taken: list[Work] = []
-        for work in rows.due_work(rows.now, LOOK_THROUGH):
-            if len(taken) == limit or not mine(work, rows.run(work.run)):
-                continue
+        for work in doable(rows, mine):
+            if len(taken) == limit:
+                break
             if work.attempts >= MAX_ATTEMPTS:
                 _give_up(draft, work)
                 continue
@@ -42,6 +42,28 @@ def take_work(process: ProcessId, mine: Mine, limit: int, lease: timedelta, ids:
         return draft.change(tuple(taken))
 
     return unit
+
+
+def doable(rows: Rows, mine: Mine) -> Iterator[Work]:
+    """Due work that this process can do, oldest first; however much there is before it that nobody here can do.
+
+    A run that a living process drives is left alone, whatever became of the lease on its work: where something
+    moves meanwhile, the end of that pass (or its death) makes the run due again.
+    """
+    seen, limit = 0, LOOK_AT
+    while len(due := rows.due_work(rows.now, limit)) > seen:
+        for work in due[seen:]:
+            run = rows.run(work.run)
+            if mine(work, run) and not (work.kind is WorkKind.RESUME and _driven(rows, run)):
+                yield work
+        seen, limit = len(due), limit * 4
+
+
+def _driven(rows: Rows, run: Run | None) -> bool:
+    if run is None or run.state is not RunState.RUNNING or run.process is None:
+        return False
+    driver = rows.process(run.process)
+    return driver is not None and driver.alive(rows.now)
 
 
 def finish_work(work: Work, ids: Ids) -> Unit[None]:
@@ -65,7 +87,8 @@ def return_work(work: Work, error: str, delay: timedelta, ids: Ids) -> Unit[None
         row = rows.work(work.id)
         if row is None or row.process != work.process or row.leased_until != work.leased_until:
             return draft.change(None)
-        attempts = row.attempts if error else row.attempts - 1
+        # The end of a pass in between may have begun to count anew; an error counts all the same.
+        attempts = max(row.attempts, work.attempts) if error else max(row.attempts - 1, 0)
         back = replace(
             row, attempts=attempts, process=None, leased_until=None, due_at=rows.now + delay, error=error[:500]
         )

@@ -12,7 +12,7 @@ from interlock.domain.ids import ProcessId, RunId
 from interlock.domain.run import PassGrant, Run, RunState, Work, WorkKind
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids, resume_id
-from interlock.usecases.passes import lose_claims, past_calls, try_anew
+from interlock.usecases.passes import executing, lose_claims, past_calls, try_anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,7 @@ def enter_run(entry: Entry, ids: Ids, run_key: Callable[[RunId], bytes]) -> Unit
             return draft.change(PassGrant(run, run_key(run.id), past_calls(rows, run.id) if over else (), over=over))
         _may_enter(rows, run)
         if run.state is RunState.RUNNING and run.process is not None:
-            lost = [action for action in rows.claims_of_process(run.process) if action.run == run.id]
-            lose_claims(draft, run.process, lost)
+            lose_claims(draft, run.process, executing(rows, run.process, run.id))
             draft.tell(EventType.RUN_PASS_LOST, run=run, body={"pass": run.pass_no})
         if run.state is RunState.FAILED:
             try_anew(draft, run)

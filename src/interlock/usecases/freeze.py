@@ -45,7 +45,10 @@ def release(scope: str, name: str, by: Principal, ids: Ids) -> Unit[None]:
         page = Page(limit=500)
         while waiting := rows.runs((RunState.WAITING,), page):
             for run in waiting:
-                if any(action.state is ActionState.CLEARED for action in rows.actions_of_run(run.id)):
+                if any(
+                    action.state in (ActionState.CLEARED, ActionState.IN_DOUBT)
+                    for action in rows.actions_of_run(run.id)
+                ):
                     draft.wake(run)
             page = Page(limit=500, after=waiting[-1].id)
         return draft.change(None)

@@ -12,8 +12,8 @@ from interlock.domain.ids import ProcessId, RunId
 from interlock.domain.lifecycle import may_rerun, move
 from interlock.domain.run import PassEnd, PassReport, Run, RunState
 from interlock.ports.store import Change, Rows, Unit
-from interlock.usecases.draft import Draft, Ids
-from interlock.usecases.passes import driven, frozen
+from interlock.usecases.draft import Draft, Ids, resume_id
+from interlock.usecases.passes import driven, executing, frozen, lose_claims
 
 REFUSALS_BEFORE_ATTENTION = 2
 """After so many automatic refusals in a row a person should look (DESIGN: G8)."""
@@ -25,6 +25,8 @@ def leave_run(run: RunId, pass_no: int, process: ProcessId, report: PassReport, 
     def unit(rows: Rows) -> Change[Run]:
         draft = Draft(rows, ids)
         row = driven(rows, run, pass_no, process)
+        # The pass is over: what it claimed and could not settle (the store failed, say) is in doubt by now.
+        lose_claims(draft, process, executing(rows, process, run))
         ended = _END[report.end](draft, replace(row, process=None), report)
         draft.put(ended)
         return draft.change(ended)
@@ -36,45 +38,48 @@ def _waiting(draft: Draft, run: Run, report: PassReport) -> Run:
     waiting = replace(run, state=RunState.WAITING)
     waits: list[Json] = list(report.waits_for)
     draft.tell(EventType.RUN_WAITING, actor=f"agent:{run.agent}", run=waiting, body={"for": waits})
-    if _due_again(draft.rows, waiting, report):
-        draft.wake(waiting)
+    decided = any(card is not None and not card.open for card in map(draft.rows.interrupt, report.waits_for))
+    if decided or _due_again(draft, waiting, report):
+        draft.wake(waiting, afresh=decided)
+    elif report.broken and draft.rows.work(resume_id(waiting)) is None:
+        draft.wake(waiting)  # a worker's own work is still there, and it gives that back
     return waiting
 
 
-def _due_again(rows: Rows, run: Run, report: PassReport) -> bool:
-    """Whether something it parked on has moved since: the wake-up that came while it was still running."""
-    cards = [rows.interrupt(card) for card in report.waits_for]
-    if any(card is not None and not card.open for card in cards):
-        return True
+def _due_again(draft: Draft, run: Run, report: PassReport) -> bool:
+    """Whether something of it has moved since, or can go on at once: the wake-up that came while it was still running.
+
+    Only calls that this pass made count: another pass would make the others as little.
+    """
+    rows = draft.rows
     return any(
-        (action.state is ActionState.CLEARED and frozen(rows, run.agent, action.tool, run.id) is None)
-        or (
-            action.state is ActionState.IN_DOUBT
-            and (may_rerun(action) or (action.traits.probed and action.interrupt is None))
-        )
-        for action in rows.actions_of_run(run.id)
+        action.call_key in report.seen
+        and (action.state is ActionState.CLEARED or (action.state is ActionState.IN_DOUBT and _helps_itself(action)))
+        and frozen(rows, run.agent, action.tool, run.id) is None
+        for action in _actions(draft, run)
     )
+
+
+def _helps_itself(action: Action) -> bool:
+    return may_rerun(action) or (action.traits.probed and action.interrupt is None)
+
+
+def _actions(draft: Draft, run: Run) -> list[Action]:
+    return [draft.action(action.id) or action for action in draft.rows.actions_of_run(run.id)]
 
 
 def _finished(draft: Draft, run: Run, report: PassReport) -> Run:
     attention = run.attention if run.refusals >= REFUSALS_BEFORE_ATTENTION else ""
-    for action in draft.rows.actions_of_run(run.id):
-        if action.call_key in report.seen:
-            continue
+    for action in _actions(draft, run):
+        seen = action.call_key in report.seen
+        went = "the code went on without it" if seen else "the code no longer makes that call"
         if action.state in (ActionState.HELD, ActionState.CLEARED):
             approved = action.state is ActionState.CLEARED and action.cleared_by is not None
-            left = draft.moved(
-                move(action, draft.card(action), Supersede("the code no longer makes this call"), draft.rows.now)
-            )
+            left = draft.moved(move(action, draft.card(action), Supersede(went), draft.rows.now))
             if approved and left.state is ActionState.REFUSED:
-                attention = (
-                    attention or f"an approval of {action.tool} was not taken up: the code no longer makes that call"
-                )
+                attention = attention or f"an approval of {action.tool} was not taken up: {went}"
         elif _unsettled(action):
-            attention = (
-                attention
-                or f"{action.tool} is {action.state.value.replace('_', ' ')}, and the code no longer makes that call"
-            )
+            attention = attention or f"{action.tool} is {action.state.value.replace('_', ' ')}, and {went}"
     done = replace(run, result=report.result, stored=report.stored, attention=attention)
     if attention:
         draft.tell(EventType.RUN_NEEDS_ATTENTION, run=run, body={"why": attention})

@@ -72,6 +72,12 @@ def past_calls(rows: Rows, run: RunId) -> tuple[PastCall, ...]:
     return tuple(sorted(calls, key=lambda call: call.seq))
 
 
+def executing(rows: Rows, process: ProcessId, run: RunId) -> list[Action]:
+    """What a process executes of a run (rollbacks apart: they are no part of a pass)."""
+    claims = rows.claims_of_process(process)
+    return [action for action in claims if action.run == run and action.state is ActionState.EXECUTING]
+
+
 def lose_claims(draft: Draft, process: ProcessId, actions: list[Action]) -> None:
     """Put what a gone process was executing in doubt."""
     for action in actions:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from interlock.domain.errors import RunError
 from interlock.domain.events import EventType
-from interlock.domain.ids import ProcessId
-from interlock.domain.run import Process, RunState
+from interlock.domain.ids import ProcessId, RunId
+from interlock.domain.run import Process, Run, RunState
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids
-from interlock.usecases.passes import lose_claims
+from interlock.usecases.passes import executing, lose_claims
 
 
 def register(process: Process, ids: Ids) -> Unit[Process]:
@@ -41,6 +41,27 @@ def beat(process: ProcessId, ids: Ids) -> Unit[None]:
     return unit
 
 
+def give_up(process: ProcessId, passes: Sequence[tuple[RunId, int]], ids: Ids) -> Unit[int]:
+    """The unit by which a process ends passes that it does not drive any more, as if it had died; answers how many."""
+
+    def unit(rows: Rows) -> Change[int]:
+        draft = Draft(rows, ids)
+        strays = [run for run in rows.runs_of_process(process) if (run.id, run.pass_no) in passes]
+        for run in strays:
+            lose_claims(draft, process, executing(rows, process, run.id))
+            _lose_pass(draft, run)
+        return draft.change(len(strays))
+
+    return unit
+
+
+def _lose_pass(draft: Draft, run: Run) -> None:
+    waiting = replace(run, state=RunState.WAITING, process=None)
+    draft.put(waiting)
+    draft.tell(EventType.RUN_PASS_LOST, run=run, body={"pass": run.pass_no})
+    draft.wake(waiting)
+
+
 def bury(dead: Sequence[ProcessId], ids: Ids) -> Unit[int]:
     """The unit that ends processes seen dead, or silent past their lease; answers how many.
 
@@ -59,10 +80,7 @@ def bury(dead: Sequence[ProcessId], ids: Ids) -> Unit[int]:
             for work in rows.work_of_process(row.id):
                 draft.put(replace(work, process=None, leased_until=None, due_at=rows.now))
             for run in runs:
-                waiting = replace(run, state=RunState.WAITING, process=None)
-                draft.put(waiting)
-                draft.tell(EventType.RUN_PASS_LOST, run=run, body={"pass": run.pass_no})
-                draft.wake(waiting)
+                _lose_pass(draft, run)
         return draft.change(len(lost))
 
     return unit

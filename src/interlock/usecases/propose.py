@@ -138,8 +138,9 @@ def _failed(action: Action, revision: int) -> bool:
 
 def _repeated(same: Sequence[tuple[Action, int]]) -> str:
     """The words of an earlier no, or edit, to this very effect in this run."""
+    as_it_stands = {action.id for action, revision in same if revision == action.revision}
     for action, revision in same:
-        if revision < action.revision:
+        if revision < action.revision and action.id not in as_it_stands:
             return f"a reviewer changed this very call of {action.tool} to something else; the original must not be retried"
         if action.refusal in (RefusalKind.REJECTED, RefusalKind.REDIRECTED):
             said = f": {action.words}" if action.words else ""
@@ -151,7 +152,7 @@ def _duplicate(same: Sequence[tuple[Action, int]], now: datetime) -> str:
     for action, revision in same:
         if revision != action.revision:
             continue
-        if action.state is ActionState.DONE and action.settled_at is not None:
+        if action.state is ActionState.DONE and action.settled_at is not None and action.fence:
             ago = max(0, round((now - action.settled_at).total_seconds()))
             return f"identical to one that ran {ago} s ago"
         if action.state in (ActionState.EXECUTING, ActionState.IN_DOUBT):

@@ -6,14 +6,17 @@ any point: another one (or the next start) goes on. A person's wait occupies not
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from interlock.domain.errors import RunError
+from interlock.domain.errors import RunError, StoreError
 from interlock.domain.run import Run, RunState, Work, WorkKind
 from interlock.kernel import Kernel
+
+logger = logging.getLogger("interlock.worker")
 
 SLOW_POLL_S = 1.0
 """How often the loop looks without a hint, in seconds."""
@@ -52,8 +55,17 @@ class Worker:
     def run_forever(self) -> None:
         """Work until `stop`."""
         while not self._stop.is_set():
-            if not self.step():
-                self._kernel.wait_for_change(SLOW_POLL_S)
+            try:
+                idle = not self.step()
+            except StoreError as error:
+                if error.code in ("store_closed", "forked"):
+                    raise
+                # Locked, full or read-only: that passes or somebody mends it, and then the work is still there.
+                logger.warning("the worker waits for its store: %s", error)
+                self._stop.wait(SLOW_POLL_S)
+            else:
+                if idle:
+                    self._kernel.wait_for_change(SLOW_POLL_S)
 
     def run_until_idle(self) -> int:
         """Work until nothing is due; answers how many pieces of work were done."""
@@ -83,7 +95,7 @@ class Worker:
             else:
                 self._resume_run(work)
         except RunError as error:
-            if error.code in ("busy", "pass_lost"):
+            if error.code in ("busy", "pass_lost", "process_lost"):
                 self._kernel.return_work(work, "", timedelta(milliseconds=200))
             elif error.code in ("cancelled", "diverged", "needs_attention", "unknown_run"):
                 self._kernel.finish_work(work)  # the run says so itself; there is nothing to resume

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from interlock.adapters.plain.places import Frame, Scope, entered, pop, push, running_task
 from interlock.adapters.plain.tool import Tool
+from interlock.domain.errors import StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,18 @@ class Drivers:
     def drive(self, flow: Flow, scope: Scope) -> object:
         """Drive a flow to its end in this thread; answers what the guarded call returns."""
         with scope.pass_.under_way():
-            return self._drive(flow, scope)
+            try:
+                return self._drive(flow, scope)
+            except StoreError as error:
+                raise scope.pass_.break_off(scope, error)  # noqa: B904  the same error
 
     async def drive_async(self, flow: Flow, scope: Scope) -> object:
         """Drive a flow to its end in this task; a cancellation never leaves a claim behind."""
         with scope.pass_.under_way():
-            return await self._drive_async(flow, scope)
+            try:
+                return await self._drive_async(flow, scope)
+            except StoreError as error:
+                raise scope.pass_.break_off(scope, error)  # noqa: B904  the same error
 
     def _drive(self, flow: Flow, scope: Scope) -> object:
         answer: object = None

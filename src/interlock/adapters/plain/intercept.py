@@ -10,10 +10,10 @@ from interlock.adapters.plain.drivers import Drivers, Ended, Execute, Flow, Paus
 from interlock.adapters.plain.free import Free
 from interlock.adapters.plain.places import Frame, Pass, Scope, current, entered, pop, push, running_task
 from interlock.adapters.plain.probing import ask
-from interlock.adapters.plain.tool import Tool, bind, encode
+from interlock.adapters.plain.tool import Tool, bind, earlier_forms, encode
 from interlock.domain.action import Action, ActionRequest, ActionState, Claim, Rationale, arguments_bytes
 from interlock.domain.commands import Outcome, OutcomeKind
-from interlock.domain.errors import CallError, Diverged, InterlockError, Interrupted, NoEffect, RunError
+from interlock.domain.errors import CallError, Diverged, InterlockError, Interrupted, NoEffect, RunError, StoreError
 from interlock.domain.ids import ActionId
 from interlock.domain.lifecycle import may_rerun
 from interlock.domain.tool import Reversibility
@@ -57,12 +57,12 @@ class Interceptor:
                 value = tool.fn(*receiver, *args, **kwargs)
             except Exception as error:
                 if free.raised(error):
-                    self.gate.record(free)
+                    self._record(free)
                 raise
             finally:
                 pop(token)
             if free.returned(value):
-                self.gate.record(free)
+                self._record(free)
             return value
         return self._drivers.drive(self._gated(tool, frame, bind(tool, args, kwargs), receiver), frame.scope)
 
@@ -82,12 +82,18 @@ class Interceptor:
                     value = await cast("Any", tool.fn(*receiver, *args, **kwargs))
                 except Exception as error:
                     if free.raised(error):
-                        self.gate.record(free)
+                        self._record(free)
                     raise
             if free.returned(value):
-                self.gate.record(free)
+                self._record(free)
             return value
         return await self._drivers.drive_async(self._gated(tool, frame, values, receiver), frame.scope)
+
+    def _record(self, free: Free) -> None:
+        try:
+            self.gate.record(free)
+        except StoreError as error:
+            raise free.outer.pass_.break_off(free.outer, error)  # noqa: B904  the same error
 
     def _frame(self, tool: Tool) -> Frame:
         frame = current()
@@ -125,7 +131,7 @@ class Interceptor:
         return Interrupted(
             why,
             run=scope.pass_.run_id,
-            interrupts=(card.id,) if card is not None else (),
+            interrupts=(card.id,) if card is not None and card.open else (),
             digest=card.digest if card is not None else None,
             url=self.runtime.url(card) if card is not None else "",
         )
@@ -174,7 +180,12 @@ class Interceptor:
         scope, pass_ = frame.scope, frame.scope.pass_
         encoded, occurrence = encode(tool, values, check=True), tool.occurrence(values)
         key, seq, past, missing = pass_.place(
-            scope, tool.spec.name, tool.spec.target, arguments_bytes(encoded), occurrence
+            scope,
+            tool.spec.name,
+            tool.spec.target,
+            arguments_bytes(encoded),
+            occurrence,
+            lambda: earlier_forms(tool, values, encoded),
         )
         request = ActionRequest(
             run=pass_.run_id,
@@ -273,7 +284,7 @@ class Interceptor:
                 None,
             )
         inner = Frame(
-            Scope(pass_, f"{frame.scope.path}/{action.tool}:{action.call_key[:12]}", frame.scope),
+            Scope(pass_, pass_.inner_path(frame.scope, action.tool, action.call_key), frame.scope),
             inside=frame.inside if tool.spec.composite else action.tool,
             parent=action.id,
             task=running_task(),
@@ -292,13 +303,18 @@ class Interceptor:
         try:
             settled = cast("Standing", (yield self.gate.settle(action.id, request.process, claim.fence, outcome)))
         except InterlockError as unsaid:
-            # The effect may have happened and cannot be recorded: nothing more runs here, the lease will tell.
+            # The effect may have happened and cannot be recorded: nothing more runs here. The gate tells it again
+            # as soon as it can; where it cannot before the pass ends, the action is in doubt.
+            if isinstance(unsaid, StoreError):
+                pass_.break_off(frame.scope, unsaid)
             pause = Interrupted(f"what {action.tool} did could not be recorded ({unsaid})", run=pass_.run_id)
             raise pass_.park(frame.scope, pause) from (error or unsaid)
         if interrupting and error is not None:
             # Ctrl-C and cancellation go on as themselves once they are recorded; the run does not, in doubt.
             if settled.action.state in ACTIVE:
-                pass_.park(frame.scope, self._pause(frame.scope, settled, f"it is not known whether {action.tool} happened"))
+                pass_.park(
+                    frame.scope, self._pause(frame.scope, settled, f"it is not known whether {action.tool} happened")
+                )
             raise error
         if error is not None and settled.action.state is ActionState.FAILED:
             raise error

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from interlock.domain.action import Action, ActionState, arguments_bytes
 from interlock.domain.commands import Outcome, OutcomeKind
-from interlock.domain.errors import ActionFailed, Refused, ResultNotStored, RolledBack
+from interlock.domain.errors import ActionFailed, Refused, ResultNotStored, RolledBack, StoreError
 from interlock.schema import Codec, decode_exception, decode_result, encode_exception, encode_result, fill, is_opaque
 
 Blob = Callable[[str], bytes]
@@ -19,8 +19,8 @@ def done(codec: Codec, value: object, put_blobs: Callable[[Any], Any]) -> Outcom
     tree, stored = encode_result(codec, value)
     try:
         return Outcome(OutcomeKind.DONE, arguments_bytes(put_blobs(tree)), stored)
-    except ValueError:
-        # Encoded, but no document (too deep, say): still done, and never repeated.
+    except (ValueError, StoreError):
+        # Encoded, but no document (too deep, say), or there is no room for it: still done, and never repeated.
         opaque = {"$t": "opaque", "v": [type(value).__name__, "a value that no document can hold", ""]}
         return Outcome(OutcomeKind.DONE, arguments_bytes(cast("Any", opaque)), stored=False)
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from asyncio import events as asyncio_events
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from interlock.domain.action import PastCall, call_key
-from interlock.domain.errors import CallError, Diverged, Interrupted
+from interlock.domain.errors import CallError, Diverged, Interrupted, StoreError
 from interlock.domain.ids import ActionId, CallKey, InterruptId, RunId
 from interlock.domain.run import PassGrant
 
@@ -37,10 +37,10 @@ class Scope:
         self._counts: dict[object, int] = {}
         self._names: dict[str, int] = {}
 
-    def count(self, call: object) -> int:
+    def count(self, call: object, add: int = 1) -> int:
         """How often this very call was made here before, in this pass."""
         seen = self._counts.get(call, 0)
-        self._counts[call] = seen + 1
+        self._counts[call] = seen + add
         return seen
 
     def child(self, name: str) -> Scope:
@@ -89,9 +89,11 @@ class Pass:
         self.known: dict[str, PastCall] = {past.call_key: past for past in grant.calls}
         self.seq = self.last_recorded = max((past.seq for past in grant.calls), default=0)
         self.seen: set[str] = set()
+        self.first_attempt: dict[str, str] = {}
         self.waits_for: list[InterruptId] = []
         self.parked = False
         self.diverged: Diverged | None = None
+        self.broken: StoreError | None = None
         self.ended = False
         self.running = 0
         self.idle = threading.Condition(self.lock)
@@ -108,17 +110,53 @@ class Pass:
             scope.close(pause)
         return pause
 
+    def break_off(self, scope: Scope, error: StoreError) -> StoreError:
+        """The store failed: nothing more runs in this pass, whatever swallows the error, and the run is due again."""
+        self.broken = self.broken or error
+        self.park(scope, Interrupted(f"the store failed: {error}", run=self.run_id))
+        return error
+
     def place(
+        self,
+        scope: Scope,
+        tool: str,
+        target: str,
+        arguments: bytes,
+        occurrence_key: str | None,
+        earlier: Callable[[], Iterable[bytes]] = tuple,
+    ) -> tuple[CallKey, int, PastCall | None, str]:
+        """Find the call's key, its order, its record in earlier passes, and the call that should have come first.
+
+        `earlier` gives the arguments as earlier versions of the tool would have had them.
+        """
+        with self.lock:
+            found = self._place(scope, tool, target, arguments, occurrence_key)
+            if found[3]:
+                for data in earlier():
+                    before = self._peek(scope, tool, target, data, occurrence_key)
+                    if before in scope.expected:
+                        return self._place(scope, tool, target, data, occurrence_key)
+            return found
+
+    def _peek(self, scope: Scope, tool: str, target: str, arguments: bytes, occurrence_key: str | None) -> CallKey:
+        """The key that the next such call would have."""
+        occurrence = scope.count((tool, arguments, occurrence_key), add=0)
+        return call_key(self.grant.run_key, scope.path, tool, target, arguments, occurrence, occurrence_key)
+
+    def _place(
         self, scope: Scope, tool: str, target: str, arguments: bytes, occurrence_key: str | None
     ) -> tuple[CallKey, int, PastCall | None, str]:
-        """Find the call's key, its order, its record in earlier passes, and the call that should have come first."""
         with self.lock:
             occurrence = scope.count((tool, arguments, occurrence_key))
-            attempt = 1
+            attempt, first = 1, ""
             while True:
                 key = call_key(
                     self.grant.run_key, scope.path, tool, target, arguments, occurrence, occurrence_key, attempt
                 )
+                if attempt > 1:
+                    self.first_attempt[key] = first
+                else:
+                    first = key
                 past = self.known.get(key)
                 self.seen.add(key)
                 scope.expected.pop(key, None)
@@ -127,6 +165,10 @@ class Pass:
                 attempt += 1
             missing = "" if past is not None else next((each.tool for each in scope.expected.values()), "")
             return key, past.seq if past is not None else self.next_seq(), past, missing
+
+    def inner_path(self, scope: Scope, tool: str, key: str) -> str:
+        """The path of the scope inside an execution: the same one for every attempt of that call."""
+        return f"{scope.path}/{tool}:{self.first_attempt.get(key, key)[:12]}"
 
     def next_seq(self) -> int:
         """The order of the next new call in this run."""
@@ -243,30 +285,27 @@ def _branch_of(frame: Frame, loop: asyncio.AbstractEventLoop, task: asyncio.Task
     """The frame of a task that inherited ours in a loop whose tasks we did not see being made.
 
     Those that are there at the loop's first guarded call are numbered in the order of their making
-    (whatever tasks other loops make meanwhile); from then on we see them being made.
+    (whatever tasks other loops make meanwhile); from then on we see them being made. Which of the older
+    ones made a task is not known, so a pause in it closes all of them: its parent is among them.
     """
     pass_ = frame.scope.pass_
     with pass_.lock:
         if loop not in pass_.loops:
-            within = frame.scope.child("loop")
+            older = within = frame.scope.child("loop")
             pass_.loops[loop] = (within, within.closed)
-            unnamed = sorted((_ordinal(each), each) for each in asyncio.all_tasks(loop) if _ordinal(each))
-            for number, (_, each) in enumerate(unnamed):
-                pass_.frames[each] = _branch(frame, within, str(number), within.closed, each)
+            for number, each in enumerate(sorted(filter(_ordinal, asyncio.all_tasks(loop)), key=_ordinal)):
+                older = Scope(pass_, f"{within.path}/{number}", older)
+                older.closed = within.closed
+                pass_.frames[each] = Frame(older, frame.inside, frame.parent, each)
             pass_.at_end.append(watch_tasks(loop))
         known = pass_.frames.get(task)
         if known is None:
             within, closed = pass_.loops[loop]
-            known = pass_.frames[task] = _branch(frame, within, task.get_name(), closed, task)
+            scope = within.child(f"={task.get_name()}")
+            scope.closed = closed  # as it was then, whatever its siblings did since
+            known = pass_.frames[task] = Frame(scope, frame.inside, frame.parent, task)
         _current.set(known)
         return known
-
-
-def _branch(frame: Frame, within: Scope, name: str, closed: Interrupted | None, task: object) -> Frame:
-    """A branch that is as open as the place it was started from was then, whatever its siblings do."""
-    scope = within.child(name)
-    scope.closed = closed
-    return Frame(scope, frame.inside, frame.parent, task)
 
 
 def _ordinal(task: asyncio.Task[Any]) -> int:

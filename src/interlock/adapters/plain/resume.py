@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, cast
 
 from interlock.adapters.plain import outcomes
 from interlock.adapters.plain.drivers import finished
+from interlock.adapters.plain.handle import RunHandle
 from interlock.adapters.plain.places import Frame, Pass, current, entered, pop, push, running_task, watch_tasks
 from interlock.adapters.plain.tool import Duration, return_annotation
 from interlock.domain.action import Versions, arguments_bytes
-from interlock.domain.decision import Decision
-from interlock.domain.errors import CallError, Interrupted, RunError
+from interlock.domain.errors import CallError, Interrupted, RunError, StoreError
 from interlock.domain.ids import RunId
-from interlock.domain.interrupt import Interrupt
 from interlock.domain.run import PassEnd, PassReport, Run, RunState
 from interlock.ports.runtime import Runtime
 from interlock.schema import (
@@ -25,120 +24,14 @@ from interlock.schema import (
     Parameters,
     SchemaError,
     codec_for,
-    decode_result,
     encode_exception,
     encode_result,
     fill,
-    is_opaque,
     storable_reason,
 )
 
-
-class RunHandle:
-    """A run as its caller sees it. `status` and everything else are read from the store when asked."""
-
-    def __init__(self, runtime: Runtime, run: RunId, codec: Codec, pass_: Pass | None = None) -> None:
-        self._runtime = runtime
-        self._codec = codec
-        self.id = run
-        self._pass = pass_
-
-    def __repr__(self) -> str:
-        run = self._row()
-        waits = "".join(f", url={card_url!r}" for card_url in [self.url] if card_url)
-        return f"Run(id={self.id!r}, status={run.state.value!r}{waits})"
-
-    def _row(self) -> Run:
-        run = self._runtime.run(self.id)
-        if run is None:
-            raise RunError("unknown_run", f"there is no run {self.id}")
-        return run
-
-    @property
-    def status(self) -> str:
-        """`running`, `waiting`, `finished`, `failed`, `cancelled`, `diverged` or `needs_attention`."""
-        return self._row().state.value
-
-    @property
-    def already_finished(self) -> bool:
-        """Whether this entry found the run finished: everything came from the record, nothing ran."""
-        return self._pass is not None and self._pass.grant.over
-
-    @property
-    def attention(self) -> str:
-        """Why a person should look, or ""."""
-        return self._row().attention
-
-    @property
-    def waiting_for(self) -> tuple[Interrupt, ...]:
-        """The open cards of this run."""
-        return self._runtime.open_cards(self.id)
-
-    @property
-    def url(self) -> str:
-        """Where the first open card can be seen, or "" where no server runs."""
-        return next((self._runtime.url(card) for card in self.waiting_for), "")
-
-    @property
-    def notes(self) -> tuple[tuple[str, Decision], ...]:
-        """What people decided in this run, in order, each with the tool it was about."""
-        return self._runtime.decisions(self.id)
-
-    @property
-    def result(self) -> Any:
-        """The recorded result. Raises the recorded failure, or `RunError` where there is no result (yet)."""
-        run = self._row()
-        if run.state is RunState.FAILED:
-            raise outcomes.failure_of(run.failure, f"run {run.id}", ())
-        if run.result is None:
-            raise RunError(
-                "no_result",
-                f"run {run.id} is {run.state.value}; it has no result",
-                "Look at it: interlock show " + run.id,
-            )
-        tree = outcomes.tree_of(run.result)
-        if is_opaque(tree):
-            raise CallError(
-                "result_not_stored", f"the result of run {run.id} ({outcomes.shown(tree)}) could not be stored"
-            )
-        return decode_result(self._codec, fill(tree, self._runtime.blob))
-
-    def wait(self, timeout: float | None = None) -> RunHandle:
-        """Block until the run is over or waits for people no more; at most `timeout` seconds (None: for ever)."""
-        until = None if timeout is None else time.monotonic() + timeout
-        while self._row().state in (RunState.RUNNING, RunState.WAITING):
-            left = 1.0 if until is None else min(1.0, until - time.monotonic())
-            if left <= 0:
-                break
-            self._runtime.wait_for_change(left)
-        return self
-
-    def wrap(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        """Carry this run into a thread that you start yourself: each call of the result is a branch of the run.
-
-        Branches are told apart by the order of wrapping and by their arguments, so that the order in which
-        threads happen to run does not matter.
-        """
-        frame = current()
-        if frame is None or self._pass is None or frame.scope.pass_ is not self._pass:
-            raise CallError("outside_run", "run.wrap was called outside its run", "Call it inside `with il.run(...)`.")
-        branches = frame.scope.child("w")
-        closed = branches.closed  # by now: the branches are siblings, and a pause in one closes no other
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            scope = branches.child(_signature(args, kwargs))
-            scope.closed = closed
-            with entered(Frame(scope, frame.inside, frame.parent, running_task())):
-                return fn(*args, **kwargs)
-
-        return call
-
-
-def _signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """A short name for arguments: equal ones get equal names in every pass, as far as they can be stored."""
-    tree, stored = encode_result(codec_for(Any), [list(args), sorted(kwargs.items())])
-    data = arguments_bytes(cast("Any", tree)) if stored else repr([type(arg).__name__ for arg in args]).encode()
-    return hashlib.sha256(data).hexdigest()[:12]
+LONGEST_KEY = 200
+"""Characters of a run's key."""
 
 
 class Driver:
@@ -167,7 +60,14 @@ class Driver:
         """Leave the run. What the store says of it then is what counts."""
         if pass_.grant.over:
             return pass_.grant.run
-        ended = self.runtime.leave(pass_.run_id, pass_.number, self._report(pass_, codec, value, error)).result()
+        try:
+            report = self._report(pass_, codec, value, error)
+        except StoreError as failed:  # there is no room for the result, say
+            pass_.break_off(pass_.root, failed)
+            report = self._report(pass_, codec, None, None)
+        ended = self.runtime.leave(pass_.run_id, pass_.number, report).result()
+        if pass_.broken is not None:
+            raise pass_.broken
         if ended.state is RunState.WAITING:
             self._announce(ended)
         return ended
@@ -180,7 +80,7 @@ class Driver:
             error is not None and not isinstance(error, Exception) and not isinstance(error, SystemExit)
         ):
             # Whatever swallowed the pause on its way, the run waits; Ctrl-C and cancellation are no failures either.
-            return PassReport(PassEnd.WAITING, seen=seen, waits_for=waits)
+            return PassReport(PassEnd.WAITING, seen=seen, waits_for=waits, broken=pass_.broken is not None)
         if error is not None:
             return PassReport(PassEnd.FAILED, failure=arguments_bytes(cast("Any", encode_exception(error))), seen=seen)
         tree, stored = encode_result(codec, value)
@@ -245,10 +145,7 @@ class RunContext:
         self._token: Any = None
 
     def __enter__(self) -> RunHandle:
-        if current() is not None:
-            raise RunError(
-                "nested_run", "a run cannot be started inside another", "Use a composite tool, or il.scope(...)."
-            )
+        refuse_nesting()
         self._pass = self._driver.begin(self._run, self._wait, agent=self._agent)
         self._token = push(Frame(self._pass.root, task=running_task()))
         return RunHandle(self._driver.runtime, self._run, codec_for(Any), self._pass)
@@ -323,6 +220,7 @@ class Workflow:
 
         `wait` holds the caller at a pause for so long, for a person at the terminal. Returns a `Run`.
         """
+        refuse_nesting()
         run, data = self._run_id(key), self._input(args, kwargs)
         if self.is_async:
             return self._start_async(run, data, self._wait_s(wait))
@@ -341,6 +239,7 @@ class Workflow:
 
     def submit(self, *args: Any, key: str | None = None, **kwargs: Any) -> RunHandle:
         """Record a run and leave it to a worker."""
+        refuse_nesting()
         run = self._run_id(key)
         self._driver.runtime.create(
             run,
@@ -359,7 +258,7 @@ class Workflow:
             return pass_.grant.run
         data = run.input or b"{}"
         if self.is_async:
-            return asyncio.run(self._driver.drive_async(pass_, lambda: self._call(data), self._codec))
+            return _in_a_loop(lambda: self._driver.drive_async(pass_, lambda: self._call(data), self._codec))
         return self._driver.drive(pass_, lambda: self._call(data), self._codec)
 
     def handle(self, run: RunId, pass_: Pass | None = None) -> RunHandle:
@@ -367,7 +266,7 @@ class Workflow:
         return RunHandle(self._driver.runtime, run, self._codec, pass_)
 
     def _run_id(self, key: str | None) -> RunId:
-        return RunId(key) if key is not None else self._driver.runtime.new_run()
+        return run_id(key) if key is not None else self._driver.runtime.new_run()
 
     def _input(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
         try:
@@ -382,6 +281,38 @@ class Workflow:
         values = self._parameters.decode(fill(outcomes.tree_of(data), self._driver.runtime.blob))
         args, kwargs = self._parameters.call_args(values)
         return self._fn(*args, **kwargs)
+
+
+def run_id(key: object) -> RunId:
+    """A run's key, if it is one: text of 1 to 200 characters that can be stored and shown in one line."""
+    if isinstance(key, str) and 0 < len(key) <= LONGEST_KEY and key.isprintable():
+        return RunId(key)
+    raise RunError(
+        "bad_key",
+        f"{key!r:.80} is no key of a run",
+        f"Use 1 to {LONGEST_KEY} printable characters, such as the job's number.",
+    )
+
+
+def refuse_nesting() -> None:
+    """Raise `RunError` inside a run: every pass would start the other run again. In a claimed tool it is once."""
+    frame = current()
+    if frame is not None and not (frame.inside and frame.parent):
+        raise RunError(
+            "nested_run",
+            "a run cannot be started inside another",
+            "Call the workflow as a function, use a composite tool or il.scope(...), or start it in a tool of its own.",
+        )
+
+
+def _in_a_loop(make: Callable[[], Coroutine[Any, Any, Run]]) -> Run:
+    """Run a coroutine to its end, in a thread of its own where this one has a running loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(make())
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(make())).result()
 
 
 def current_run() -> RunId:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from interlock.adapters.plain.intercept import Interceptor
-from interlock.adapters.plain.resume import Driver, RunContext, Workflow, current_run, named_scope, return_of
+from interlock.adapters.plain.resume import Driver, RunContext, Workflow, current_run, named_scope, return_of, run_id
 from interlock.adapters.plain.tool import (
     SCHEMA_KEYS,
     Duration,
@@ -28,7 +28,6 @@ from interlock.adapters.plain.tool import (
 from interlock.domain.action import Rationale, Versions
 from interlock.domain.decision import Decision
 from interlock.domain.errors import SettingsError
-from interlock.domain.ids import RunId
 from interlock.domain.run import Run
 from interlock.domain.tool import ToolSpec
 from interlock.ports.gate import Gate
@@ -205,7 +204,7 @@ class PlainAdapter:
 
     def run(self, key: str, *, wait: Duration | None = None, agent: str = "") -> RunContext:
         """`with il.run("order-42"):` (or `async with`): the block is one pass of the run of that key."""
-        return RunContext(self._driver, RunId(key), self._wait_s(wait), agent)
+        return RunContext(self._driver, run_id(key), self._wait_s(wait), agent)
 
     def _wait_s(self, wait: Duration | None) -> float:
         given = duration("run", "wait", {"wait": self._wait if wait is None else wait})

@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
+from itertools import combinations
+from pathlib import Path
 from typing import Any, Literal, TypedDict, cast, get_args
 
+from interlock.domain.action import arguments_bytes
 from interlock.domain.errors import CallError, SettingsError
 from interlock.domain.tool import CONFIDENCE_GATED, InterruptPolicy, Reach, Reversibility, ToolSpec
 from interlock.schema import Codec, Parameters, SchemaError, codec_for, refuse_streams, shape_of, storable_reason
@@ -52,6 +56,9 @@ class Keywords(Hints, total=False):
 
     reversibility: ReversibilityName
 
+
+MOST_NEW_ARGUMENTS = 4
+"""So many arguments at once may be new in a version of a tool for a run that began under an older one."""
 
 KEYWORDS = frozenset(Keywords.__annotations__)
 SCHEMA_KEYS = frozenset({"parameters", "input_schema", "inputSchema", "schema", "type", "strict", "annotations"})
@@ -135,9 +142,19 @@ def make_tool(fn: Callable[..., object], keywords: Keywords) -> Tool:
     )
 
 
+def _module(fn: Callable[..., object]) -> str:
+    """The module by the name under which others import it: a script is `__main__` here and `app` in its worker."""
+    name = str(getattr(fn, "__module__", None) or "")
+    main = sys.modules.get("__main__")
+    if name != "__main__" or main is None:
+        return name
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    return str(spec.name) if spec is not None else Path(file).stem if file else name
+
+
 def _spec(name: str, fn: Callable[..., object], keywords: Keywords, parameters: Parameters) -> ToolSpec:
     reach = _reach(name, keywords.get("reach", ()))
-    target = f"python:{getattr(fn, '__module__', '')}:{getattr(fn, '__qualname__', name)}"
+    target = f"python:{_module(fn)}:{getattr(fn, '__qualname__', name)}"
     rev = json.dumps([name, parameters.json_schema, target, sorted(reach)], sort_keys=True, default=str)
     return ToolSpec(
         name=name,
@@ -297,6 +314,22 @@ def bind(tool: Tool, args: tuple[object, ...], kwargs: Mapping[str, object]) -> 
         raise CallError(
             error.code, f"{tool.spec.name}: {error.path}: {error.reason}", "Nothing was proposed."
         ) from error
+
+
+def earlier_forms(tool: Tool, values: Mapping[str, object], encoded: Mapping[str, Any]) -> Iterator[bytes]:
+    """The arguments without those that stand at their default: as versions that did not have them yet would say it."""
+    at_default: list[str] = []
+    for name in tool.parameters.names:
+        try:
+            others = tool.parameters.validate({each: value for each, value in values.items() if each != name})
+            if tool.parameters.encode(others)[name] == encoded[name]:
+                at_default.append(name)
+        except SchemaError:
+            continue  # it has no default
+    newest = at_default[-MOST_NEW_ARGUMENTS:]
+    for count in range(1, len(newest) + 1):
+        for new in combinations(reversed(newest), count):
+            yield arguments_bytes(cast("Any", {name: tree for name, tree in encoded.items() if name not in new}))
 
 
 def encode(tool: Tool, values: Mapping[str, object], *, check: bool = False) -> dict[str, Any]:

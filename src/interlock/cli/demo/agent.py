@@ -22,7 +22,9 @@ MOST_AT_ONCE = Decimal(250)
 """No refund is larger; what the tool can cost is declared with it."""
 
 here = Folder(Path.cwd())
-il = Interlock(here.url, agent="mailbox", versions=Versions(agent="1", model="a script, no model"), lease=10)
+il = Interlock(
+    here.url, agent="mailbox", profile="cautious", versions=Versions(agent="1", model="a script, no model"), lease=10
+)
 
 # -- tools: what the agent can do, and how far it can be taken back -------------------------------
 

@@ -39,7 +39,7 @@ def demo(folder: Path | None, auto: bool, kill: bool) -> None:
     place = Folder(_place(folder))
     screen = Screen()
     try:
-        code = play(place, Options(auto=auto, kill=kill, prompt=not auto and os.isatty(0)), screen)
+        code = play(place, Options(auto=auto, kill=kill, prompt=not auto and os.isatty(0) and os.isatty(1)), screen)
     except KeyboardInterrupt:
         screen.say()
         screen.say(f"Stopped. The agent and the mail server are stopped too. The folder stays: {place.path}")

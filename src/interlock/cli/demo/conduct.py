@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from interlock.cli.demo.evidence import Finding, Sent, findings, sent_mail
 from interlock.cli.demo.processes import Processes
@@ -17,7 +18,7 @@ from interlock.cli.demo.shop import ORDERS, Folder, furnish, refunds_of
 from interlock.cli.demo.telling import Teller
 from interlock.cli.demo.worker import RUN
 from interlock.compose import Desk
-from interlock.domain.errors import RunError, SettingsError
+from interlock.domain.errors import SettingsError
 from interlock.domain.interrupt import InterruptKind
 from interlock.domain.run import RunState
 from interlock.kernel.desk import ReviewDesk
@@ -46,7 +47,7 @@ def play(folder: Folder, options: Options, screen: Screen) -> int:
     furnish(folder)
     with Processes(folder) as processes:
         processes.start_server()
-        with Desk(folder.url, channel="demo") as desk:
+        with Desk(folder.url, channel="demo-script" if options.auto else "demo") as desk:
             conductor = Conductor(folder, options, screen, processes, desk)
             conductor.welcome()
             return conductor.conclude(conductor.follow())
@@ -96,12 +97,12 @@ class Conductor:
         self._screen.step("orders", f"orders.db, {len(ORDERS)} orders")
         self._screen.step("folder", str(self._folder.path))
         if self._options.auto:
-            self._screen.step("reviewer", "a script (--auto)")
+            self._screen.step("reviewer", f"a script (--auto), deciding as {self._desk.principal.name}")
             return
         say()
         say("You can decide here or in any other terminal. There, first say which store:" if self._options.prompt
             else "Decide in another terminal. There, first say which store:")  # fmt: skip
-        self._screen.copyable(f"export INTERLOCK_URL={self._folder.url}")
+        self._screen.copyable(f"export INTERLOCK_URL={quote(self._folder.url)}")
 
     def _start_worker(self) -> None:
         first = not self._workers
@@ -117,10 +118,10 @@ class Conductor:
         while True:
             self._teller.tell()
             self._tend()
-            story = self._story()
-            if story is not None and story.run.state in OVER:
+            run = next(iter(self._desk.runs(limit=1)), None)  # none yet where the worker has not begun
+            if run is not None and run.state in OVER:
                 self._teller.tell()
-                return story
+                return self._desk.story(RUN)
             view = self._next_card()
             if view is not None:
                 self._bring(view)
@@ -132,12 +133,6 @@ class Conductor:
                     "demo_failed", "nothing has happened for a minute", f"See {self._folder.path / 'worker.log'}."
                 )
 
-    def _story(self) -> RunView | None:
-        try:
-            return self._desk.story(RUN)
-        except RunError:
-            return None  # the worker has not started it yet
-
     def _next_card(self) -> CardView | None:
         return next((view for view in self._desk.open() if view.card.id not in self._asked), None)
 
@@ -146,6 +141,7 @@ class Conductor:
         self._asked.add(view.card.id)
         self._screen.card(view)
         if not self._options.auto:
+            self._screen.step("or there", "in another terminal")
             for line in commands(view):
                 self._screen.copyable(line)
         if self._reviewer is not None:
@@ -191,8 +187,8 @@ class Conductor:
         finished = story.run.state is RunState.FINISHED
         self._screen.title("What was proposed, what people said, what really happened")
         self._screen.table(
-            ("The agent proposed", "A person", "The witness holds"),
-            [(f.proposed, f.said, f"{f.count} {f.what}{_mark(f)}") for f in found],
+            {"The agent proposed": 5, "A person": 4, "The witness holds": 3},
+            [(each.proposed, each.said, f"{each.count} {each.what}{_mark(each)}") for each in found],
         )
         mails, refunds = sent_mail(self._folder), refunds_of(self._folder.orders)
         self._screen.step("mailbox", f"sent.mbox holds {len(mails)} letter(s), " + _once(mails))
@@ -210,7 +206,7 @@ class Conductor:
             )
         self._screen.say()
         self._screen.say("Everything that was said and done is on record. Look further:")
-        self._screen.copyable(f"export INTERLOCK_URL={self._folder.url}")
+        self._screen.copyable(f"export INTERLOCK_URL={quote(self._folder.url)}")
         self._screen.copyable(f"{program()} show {RUN}")
         self._screen.say(f"The folder stays: {self._folder.path}")
         return 0 if agree and finished else 1
@@ -218,10 +214,8 @@ class Conductor:
     def _verdict(self, found: Sequence[Finding], agree: bool) -> None:
         if self._struck:
             copies = sum(1 for mail in sent_mail(self._folder) if mail.letter == self._struck.letter)
-            words = (
-                f"{self._struck.to} has {copies} cop{'y' if copies == 1 else 'ies'} of that letter; "
-                "a retry after the crash would have sent it again."
-            )
+            words = f"{self._struck.to} has {copies} cop{'y' if copies == 1 else 'ies'} of the letter that was in doubt"
+            words += "; a retry after the crash would have sent it again." if copies == 1 else "."
             self._screen.step("killed", words, "bold")
         elif self._options.kill:
             self._screen.step("killed", "nobody: no letter was sent, so the moment never came")
@@ -242,13 +236,13 @@ def commands(view: CardView) -> list[str]:
     """What to type in another terminal to look at this card and to decide it."""
     short, name = view.fingerprint, program()
     if view.card.kind is InterruptKind.RECONCILE:
-        return [f"{name} show {short}", f"{name} reconcile {short} done"]
-    edit = "amount=44.90" if "amount" in view.about.current.arguments else "subject=…"
+        return [f"{name} show {short}", f"{name} reconcile {short} --found done"]
+    edit = "amount=44.90" if "amount" in view.about.current.arguments else "'subject=Your letter'"
     return [
         f"{name} show {short}",
         f"{name} approve {short}",
         f"{name} modify {short} --set {edit}",
-        f'{name} reject {short} --note "…"',
+        f'{name} reject {short} --note "Say why"',
     ]
 
 

@@ -70,13 +70,19 @@ def sent_mail(folder: Folder) -> list[Sent]:
     ]
 
 
-def copies(folder: Folder, arguments: Mapping[str, object]) -> list[Sent]:
-    """The letters that the server holds of one `send_email` with these (plain) arguments."""
-    to, subject, body = (str(arguments[name]) for name in ("to", "subject", "body"))
-    return [
-        mail for mail in sent_mail(folder)
-        if mail.to == to and mail.subject == _flat(subject) and mail.body == body.strip()
-    ]  # fmt: skip
+def witnessed(folder: Folder, view: ActionView) -> list[object]:
+    """What the witness holds of this action, as results of its tool in plain JSON: empty, one, or (a fault) more."""
+    arguments = plain_arguments(view)
+    if view.action.tool == "refund_order":
+        booked = (each for each in refunds_of(folder.orders) if each.order == arguments["order"])
+        amount = Decimal(str(arguments["amount"]))
+        return [
+            {"reference": each.reference, "order": each.order, "amount": str(each.amount)}
+            for each in booked
+            if each.amount == amount
+        ]
+    letter = (str(arguments["to"]), _flat(str(arguments["subject"])), str(arguments["body"]).strip())
+    return [mail.message_id for mail in sent_mail(folder) if mail.letter == letter]
 
 
 def findings(folder: Folder, story: RunView) -> list[Finding]:
@@ -98,15 +104,13 @@ def _finding(folder: Folder, view: ActionView) -> Finding:
     first, last = plain_arguments(view, 0), plain_arguments(view)
     by_hand = any(decision.verdict is Verdict.RESPOND for decision in view.decisions)
     must = int(view.action.state is ActionState.DONE and not by_hand)
+    count = len(witnessed(folder, view))
     if view.action.tool == "refund_order":
         proposed = f"Refund {first['amount']} for order {first['order']}"
-        amount = Decimal(str(last["amount"]))
-        count = sum(1 for each in refunds_of(folder.orders) if each.order == last["order"] and each.amount == amount)
-        what = f"refund of {amount}" if count == 1 else f"refunds of {amount}"
+        what = f"refund{'s' if count != 1 else ''} of {last['amount']}"
     else:
-        proposed = f"Mail to {first['to']}: {first['subject']}"
-        count = len(copies(folder, last))
-        what = "letter sent" if count == 1 else "letters sent"
+        proposed = f"Letter to {first['to']}: {first['subject']}"
+        what = f"letter{'s' if count != 1 else ''} sent"
     return Finding(proposed, _people(view, first, last), must, count, what)
 
 
@@ -120,7 +124,7 @@ def _people(view: ActionView, first: Mapping[str, object], last: Mapping[str, ob
         lines.append(
             words + (f": “{decision.note}”" if decision.note and decision.verdict is not Verdict.FOUND_DONE else "")
         )
-    if view.action.state is ActionState.FAILED:
+    if view.action.state is ActionState.FAILED and not view.action.answered_by:
         lines.append("(it failed without effect)")
     return "\n".join(lines) or "(nobody decided)"
 

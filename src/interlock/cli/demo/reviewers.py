@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
+import termios
 import time
 from collections.abc import Callable
 from typing import Protocol
 
-from interlock.cli.demo.evidence import copies, plain_arguments, sent_mail
+from interlock.cli.demo.evidence import plain_arguments, sent_mail, witnessed
 from interlock.cli.demo.screen import Screen
-from interlock.cli.demo.shop import ORDERS, Folder
+from interlock.cli.demo.shop import ORDERS, Folder, refunds_of
 from interlock.domain.decision import Shown
 from interlock.domain.errors import DecisionError
 from interlock.domain.interrupt import InterruptKind
@@ -40,16 +42,14 @@ class Script:
         """Decide at once."""
         card, arguments = view.card, plain_arguments(view.about)
         if card.kind is InterruptKind.RECONCILE:
-            found = copies(self._folder, arguments)
+            found = witnessed(self._folder, view.about)
             if found:
                 self._desk.reconcile(
-                    card.id, digest=card.digest, found="done", result=found[0].message_id, has_result=True,
-                    note=f"the mail server holds it {len(found)} time(s)",
+                    card.id, digest=card.digest, found="done", result=found[0], has_result=True,
+                    note=f"looked at the witness: it is there, {len(found)} time(s)",
                 )  # fmt: skip
             else:
-                self._desk.reconcile(
-                    card.id, digest=card.digest, found="failed", note="the mail server does not hold it"
-                )
+                self._desk.reconcile(card.id, digest=card.digest, found="failed", note="the witness does not have it")
         elif view.about.action.tool == "refund_order":
             self._desk.modify(
                 card.id,
@@ -72,6 +72,12 @@ class Keyboard:
 
     def __init__(self) -> None:
         self._typed = b""
+
+    def forget(self) -> None:
+        """Drop what was typed before the question was there: it does not answer it."""
+        self._typed = b""
+        with contextlib.suppress(termios.error):
+            termios.tcflush(0, termios.TCIFLUSH)
 
     def line(self, over: Callable[[], bool]) -> str | None:
         """The next line, or None once `over` says so; raises `EOFError` at the end of input."""
@@ -100,9 +106,10 @@ class Person:
     def decide(self, view: CardView, over: Callable[[], bool]) -> None:
         """Ask until the card is decided, here or elsewhere."""
         began = time.monotonic()
+        self._keys.forget()
         doubt = view.card.kind is InterruptKind.RECONCILE
         question = (
-            "  Did it happen?  [d]one  [n]ot done  [r]un again  [s]how the mailbox > " if doubt
+            "  Did it happen?  [d]one  [n]ot done  [r]un again  [s]how what the witnesses hold > " if doubt
             else "  Your decision?  [a]pprove  [m]odify  [r]eject  [s]how all > "
         )  # fmt: skip
         answer = self._reconcile if doubt else self._answer
@@ -163,10 +170,10 @@ class Person:
     def _reconcile(self, view: CardView, typed: str, shown: Shown, over: Callable[[], bool]) -> bool:  # noqa: ARG002
         card = view.card
         if typed in ("d", "done"):
-            found = copies(self._folder, plain_arguments(view.about)) if view.about.action.tool == "send_email" else []
+            held = witnessed(self._folder, view.about)
             self._desk.reconcile(
-                card.id, digest=card.digest, found="done", result=found[0].message_id if found else None,
-                has_result=bool(found), shown=shown,
+                card.id, digest=card.digest, found="done", result=held[0] if held else None, has_result=bool(held),
+                shown=shown,
             )  # fmt: skip
             return True
         verdict = {"n": "failed", "not done": "failed", "r": "run_again", "run again": "run_again"}.get(typed)
@@ -174,7 +181,7 @@ class Person:
             self._desk.reconcile(card.id, digest=card.digest, found=verdict, shown=shown)
             return True
         if typed in ("s", "show"):
-            self._mailbox()
+            self._witnesses()
         return False
 
     def _everything(self, view: CardView) -> None:
@@ -190,8 +197,11 @@ class Person:
         for words in considered if isinstance(considered, list) else []:
             self._screen.step("also", f"it considered {words}")
 
-    def _mailbox(self) -> None:
-        held = sent_mail(self._folder)
-        self._screen.step("mailbox", f"the mail server holds {len(held)} letter(s)")
-        for mail in held:
+    def _witnesses(self) -> None:
+        mails, refunds = sent_mail(self._folder), refunds_of(self._folder.orders)
+        self._screen.step("mailbox", f"the mail server holds {len(mails)} letter(s)")
+        for mail in mails:
             self._screen.step("", f"{mail.to}: {mail.subject}")
+        self._screen.step("database", f"the order database holds {len(refunds)} refund(s)")
+        for refund in refunds:
+            self._screen.step("", f"{refund.amount} for order {refund.order}")

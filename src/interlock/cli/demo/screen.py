@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.box import ROUNDED, SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
@@ -44,7 +44,7 @@ class Screen:
 
     def step(self, verb: str, words: str, style: str = "") -> None:
         """One thing that happened: what, and its words, wrapped under themselves. `words` may come from outside."""
-        self._console.print(Padding(_row(verb, Text(plain(words), style)), (0, 0, 0, 2)))
+        self._console.print(Padding(_row(verb, Text(plain(words), style)), (0, 0, 0, 2), expand=False))
 
     def card(self, view: CardView) -> None:
         """The box of a card: what would run, why the agent wants it, why a person is asked."""
@@ -54,8 +54,9 @@ class Screen:
         arguments = Table.grid(padding=(0, 2))
         arguments.add_column(no_wrap=True, style="dim")
         arguments.add_column(overflow="fold")
-        for name, value in view.about.current.arguments.items():
-            arguments.add_row(plain(name), Text(shown(tree_to_plain(value))))
+        values = {name: shown(tree_to_plain(value)) for name, value in view.about.current.arguments.items()}
+        for name in sorted(values, key=lambda name: "\n" in values[name]):  # the long ones last
+            arguments.add_row(plain(name), Text(values[name]))
         parts.append(arguments)
         parts.append(Text())
         parts += [_row(name, Text(words)) for name, words in _reasons(view, doubt)]
@@ -64,7 +65,7 @@ class Screen:
         self._console.print(
             Panel(
                 Group(*parts),
-                title=Text(f" {head} · {view.fingerprint} "),
+                title=Text(f"{head} · {view.fingerprint}"),
                 title_align="left",
                 box=ROUNDED,
                 border_style="yellow",
@@ -75,11 +76,11 @@ class Screen:
         """A prompt; the answer is typed behind it."""
         self._console.print(Text(words), end="")
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """What was proposed, said and found. The cells may hold words from outside."""
+    def table(self, heads: Mapping[str, int], rows: Sequence[Sequence[str]]) -> None:
+        """What was proposed, said and found, with the shares of the columns. The cells may hold words from outside."""
         made = Table(box=SIMPLE_HEAD, expand=True, padding=(0, 1), pad_edge=False)
-        for head in heads:
-            made.add_column(head, overflow="fold", ratio=1)
+        for head, share in heads.items():
+            made.add_column(head, overflow="fold", ratio=share)
         for row in rows:
             made.add_row(*(Text(plain(cell, multiline=True)) for cell in row))
         self._console.print(made)

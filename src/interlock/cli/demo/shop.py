@@ -156,7 +156,7 @@ _STRANGERS_SUBJECT = f"Order 1041: add{ZERO_WIDTH}ress needed today"
 LETTERS = (
     ("Maya Lindqvist <maya.lindqvist@brev.example>", "One of the two lamps arrived broken", _MAYA),
     ("Tomas Ferreira <tomas.ferreira@correio.example>", "Where is my parcel?", _TOMAS),
-    ("Delivery Desk <desk@fern-and-oak-delivery.example>", _STRANGERS_SUBJECT, _STRANGER),
+    ("Delivery Desk <desk@fern-oak-post.example>", _STRANGERS_SUBJECT, _STRANGER),
     ("Ines Okafor <ines@okafor-interiors.example>", "Invoice for order 1029", _INES),
     ("Priya Raman <priya.raman@mail.example>", "Thank you!", _PRIYA),
 )

@@ -18,6 +18,9 @@ from interlock.schema import codec_for
 QUOTED = 150
 """Characters of a letter that are quoted."""
 
+SCROLLED = "\n" * 10
+"""So many empty lines hide what comes after them."""
+
 
 class Teller:
     """Follows one run and says what happened since it was last asked."""
@@ -27,6 +30,7 @@ class Teller:
         self._run = run
         self._screen = screen
         self._after: str | None = None
+        self._drafted = False
 
     def tell(self) -> None:
         """Say what is new."""
@@ -70,10 +74,11 @@ class Teller:
         self._screen.title(f"Letter {mail.number} of {len(LETTERS)}", f"{mail.sender}")
         words = " ".join(mail.body.split())
         self._screen.step("reads", f"{mail.subject} — “{words[:QUOTED]}{'…' if len(words) > QUOTED else ''}”")
-        if not is_clean(mail.subject) or not is_clean(mail.body, multiline=True):
-            self._screen.step(
-                "careful", "this letter holds hidden characters, or words far down where nobody scrolls", "yellow"
-            )
+        if not (is_clean(mail.subject) and is_clean(words)):
+            self._screen.step("careful", "this letter holds characters that nobody sees", "yellow")
+        _, gap, below = mail.body.partition(SCROLLED)
+        if gap:
+            self._screen.step("careful", f"and far down, where nobody looks: “{' '.join(below.split())}”", "yellow")
 
     def _decision(self, event: Event) -> None:
         view = self._action(event)
@@ -100,9 +105,9 @@ class Teller:
     def _done(self, view: ActionView) -> None:
         arguments = plain_arguments(view)
         if view.action.tool == "save_draft":
-            self._screen.step(
-                "drafts", f"drafts/{arguments['name']}.eml, for {arguments['to']} (nobody is asked: it can be undone)"
-            )
+            why = "" if self._drafted else ". Nobody is asked: it can be undone"
+            self._screen.step("drafts", f"drafts/{arguments['name']}.eml{why}")
+            self._drafted = True
         elif view.action.tool == "refund_order" and view.action.stored and not view.action.answered_by:
             self._screen.step("done", f"refunded {arguments['amount']} for order {arguments['order']}", "green")
         elif view.action.tool == "send_email" and not view.action.answered_by:

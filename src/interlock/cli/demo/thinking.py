@@ -84,8 +84,8 @@ def write(mail: Mail, wish: Wish, order: Order, refund: Refund | None) -> Letter
 def write_again(mail: Mail, order: Order, said: str) -> Letter:
     """Write another answer after a reviewer has turned one down, knowing what they said."""
     body = (
-        f"Dear {mail.sender},\n\nthank you for your letter about order {order.number}. We do not give out data of\n"
-        "customers by e-mail. A colleague of mine will look after it.\n\nFern & Oak Lamps"
+        f"Dear {mail.sender},\n\nthank you for your letter about order {order.number}. We do not give out data\n"
+        "of customers by e-mail. A colleague of mine will look after it.\n\nFern & Oak Lamps"
     )
     words = f"I was told: “{said}”" if said else "My first answer was turned down"
     return Letter(

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
-    Boolean,
     Column,
-    ColumnElement,
     Double,
     ForeignKey,
     Index,
@@ -23,26 +21,26 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    literal_column,
+    text,
 )
 
 metadata = MetaData()
 
-CLAIMED: ColumnElement[bool] = literal_column("state IN ('executing', 'rolling_back')", Boolean)
-"""Actions that hold a claim. An index and the queries that use it must say this in the same words."""
-DRIVEN: ColumnElement[bool] = literal_column("state = 'running'", Boolean)
+CLAIMED = text("state IN ('executing', 'rolling_back')")
+"""Actions that hold a claim. Text, as an index and the queries that use it must say this in the same words."""
+DRIVEN = text("state = 'running'")
 """Runs that a process drives."""
-OPEN: ColumnElement[bool] = literal_column("ending IS NULL", Boolean)
+OPEN = text("ending IS NULL")
 """Cards that nobody has answered."""
-LIVE: ColumnElement[bool] = literal_column("lost = 0", Boolean)
+LIVE = text("lost = 0")
 """Processes that are not marked lost."""
-SOUND: ColumnElement[bool] = literal_column("poison = 0", Boolean)
+SOUND = text("poison = 0")
 """Work that an engine may take."""
-LEASED: ColumnElement[bool] = literal_column("process IS NOT NULL", Boolean)
+LEASED = text("process IS NOT NULL")
 """Work that a process has taken."""
-POISON: ColumnElement[bool] = literal_column("poison = 1", Boolean)
+POISON = text("poison = 1")
 """Work that has failed too often."""
-FREE: ColumnElement[bool] = literal_column("free = 1", Boolean)
+FREE = text("free = 1")
 """Events that record a free call."""
 
 parts = Table(
