@@ -9,10 +9,11 @@ disk slows both; only ratios, counts, CPU and bytes mean anything.
 steps of one cycle as callables without arguments; each step is one durable write.
 """
 
+# ruff: noqa: SLF001  it looks inside our store, to record what it writes
+
 import argparse
 import importlib
 import json
-import re
 import shutil
 import sqlite3
 import statistics
@@ -82,14 +83,15 @@ class Recorder:
         self.transactions: list[Written] = []
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        done = self._connection.execute(sql, values)
+        """As the connection's."""
         if sql == "BEGIN IMMEDIATE":
             self.transactions.append([])
-        elif sql.startswith(WRITES) and done.rowcount > 0:  # an update that found nothing is an insert's first half
+        elif sql.startswith(WRITES):
             self.transactions[-1].append((sql, [tuple(values)]))
-        return done
+        return self._connection.execute(sql, values)
 
     def executemany(self, sql: str, values: Sequence[tuple[Any, ...]]) -> sqlite3.Cursor:
+        """As the connection's."""
         self.transactions[-1].append((sql, [tuple(row) for row in values]))
         return self._connection.executemany(sql, values)
 
@@ -168,6 +170,7 @@ class Pair:
         self.floor = bare(self.floor_path)
 
     def close(self) -> None:
+        """Close both."""
         self.store.close()
         self.floor.close()
 
@@ -236,9 +239,11 @@ def compare_writers(
     def ours(number: int) -> None:
         pair.steps[number][1]()
 
-    def floor(number: int) -> None:
+    in_order = iter(pair.written)  # later rows may refer to earlier ones
+
+    def floor(_: int) -> None:
         with lock:
-            replay(pair.floor, pair.written[number])
+            replay(pair.floor, next(in_order))
 
     for block in range(blocks):
         first = block * writers * each
@@ -356,7 +361,7 @@ def count_syncs(arguments: argparse.Namespace) -> dict[str, float] | str:
         totals = []
         for cycles in (100, 300):
             with tempfile.NamedTemporaryFile("r", dir=arguments.folder) as report:
-                command = [
+                traced = [
                     "strace",
                     "-f",
                     "-c",
@@ -367,14 +372,11 @@ def count_syncs(arguments: argparse.Namespace) -> dict[str, float] | str:
                     sys.executable,
                     __file__,
                 ]
-                subprocess.run(
-                    [*command, "--child", side, "--cycles", str(cycles), "--cycle", arguments.cycle]
-                    + ["--folder", str(arguments.folder)],
-                    check=True,
-                )
-                totals.append(
-                    sum(int(calls) for calls in re.findall(r"(\d+)\s+(?:\d+\s+)?f(?:data)?sync", report.read()))
-                )
+                asked = ["--child", side, "--cycles", str(cycles), "--cycle", arguments.cycle]
+                subprocess.run([*traced, *asked, "--folder", str(arguments.folder)], check=True)
+                # Columns: share, seconds, microseconds for each call, calls, perhaps errors, name.
+                lines = [line.split() for line in report.read().splitlines() if "sync" in line]
+                totals.append(sum(int(fields[3]) for fields in lines))
         counts[side] = round((totals[1] - totals[0]) / 200, 3)
     return counts
 

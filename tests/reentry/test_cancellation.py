@@ -198,10 +198,9 @@ def test_a_sibling_that_executes_is_not_torn_apart_by_a_pause(both: Rehearsal) -
             asyncio.get_running_loop().call_later(0.02, slow.let_go.set)
             await send("bob")
 
-        async with both.il.run("job"):
-            async with asyncio.TaskGroup() as group:
-                group.create_task(pay("rent"))
-                group.create_task(held())
+        async with both.il.run("job"), asyncio.TaskGroup() as group:
+            group.create_task(pay("rent"))
+            group.create_task(held())
         return slow.ledger
 
     assert asyncio.run(program()) == ["rent began", "rent ended"]

@@ -180,7 +180,7 @@ def test_what_is_random_diverges_and_what_is_journalled_does_not(both: Rehearsal
         office.send("bob")
 
     def draw() -> int:
-        return random.randrange(10**12)  # noqa: S311
+        return random.randrange(10**12)
 
     orders: list[int] = []
     for _ in range(3):

@@ -35,7 +35,7 @@ def inbox(state: Global, watch: bool, limit: int) -> int:
         if state.json:
             emit(_shape(cards))
         else:
-            _print(cards, state.prefix, more)
+            _print(desk, cards, state.prefix, more)
     return 0
 
 
@@ -61,10 +61,13 @@ def _shape(cards: Sequence[CardView]) -> dict[str, object]:
     }
 
 
-def _print(cards: Sequence[CardView], prefix: str, more: bool) -> None:
+def _print(desk: ReviewDesk, cards: Sequence[CardView], prefix: str, more: bool) -> None:
     from interlock.cli import paper
+    from interlock.cli.outlook import stopped
 
     sheet = paper.Sheet(paper.console())
+    for stop in desk.freezes():
+        sheet.line((stopped(stop, prefix), paper.DANGER), hang=2)
     draw_inbox(sheet, cards, prefix, more=more)
     sheet.show()
 
@@ -87,7 +90,7 @@ def _watch(desk: ReviewDesk, state: Global, limit: int) -> int:
             else:
                 if terminal:
                     click.clear()
-                _print(cards, state.prefix, more)
+                _print(desk, cards, state.prefix, more)
                 click.echo("Ctrl-C ends it." if terminal else "")
             sys.stdout.flush()
         desk.wait_for_change(1.0)
@@ -162,9 +165,13 @@ def _draw_row(sheet: Sheet, view: CardView) -> None:
     job = f"{plain(view.run.workflow, limit=24)}, {run}" if view.run.workflow else run
     whose = f"{plain(view.about.action.agent, limit=30)} · {job}"
     fact, style = _fact(view)
-    sheet.line((whose, paper.QUIET), (f"   {fact}" if fact else "", style), indent=13)
-    if not wide:
-        sheet.line((waits, paper.QUIET), indent=13)
+    if wide:
+        sheet.line((whose, paper.QUIET), (f"   {fact}" if fact else "", style), indent=13)
+        return
+    if fact:
+        sheet.line((fact, style), indent=13)
+    sheet.line((whose, paper.QUIET), indent=13)
+    sheet.line((waits, paper.QUIET), indent=13)
 
 
 def _made_up(run: str) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from interlock.cli.words import who
 from interlock.display import is_clean, plain
-from interlock.domain.run import Run, RunState
+from interlock.domain.run import Freeze, Run, RunState
 
 if TYPE_CHECKING:
     from interlock.kernel.desk import ReviewDesk
@@ -39,11 +39,15 @@ def goes_on(desk: ReviewDesk, run: Run, *, approved: bool = False) -> str:
 def frozen(desk: ReviewDesk, run: Run, tool: str, prefix: str) -> str:
     """The freeze that stands in the way, or ""."""
     stop = next((each for each in desk.freezes() if each.covers(run.agent, tool, run.id)), None)
-    if stop is None:
-        return ""
+    return stopped(stop, prefix) if stop is not None else ""
+
+
+def stopped(stop: Freeze, prefix: str) -> str:
+    """A freeze in force, and how it is lifted."""
     scope = "all" if stop.scope == "all" else f"{stop.scope} {typed(stop.name)}"
-    what = "Everything" if stop.scope == "all" else f"{stop.scope} {plain(stop.name, limit=40)}"
-    return f"{what} is frozen by {who(stop.by)}: nothing starts before {prefix} release {scope}"
+    what = "Everything" if stop.scope == "all" else f"The {stop.scope} {plain(stop.name, limit=40)}"
+    reason = f" (“{plain(stop.reason, limit=120)}”)" if stop.reason else ""
+    return f"{what} is frozen by {who(stop.by)}{reason}: nothing of it starts before {prefix} release {scope}"
 
 
 def next_step(desk: ReviewDesk, run: Run, prefix: str, *, poison: str = "") -> list[str]:

@@ -127,7 +127,7 @@ def _guarded(call: Callable[[], object], *, as_json: bool) -> int:
         return 2
     except click.Abort:
         with suppress(OSError):
-            sys.stderr.write("interlock: stopped [stopped]\n")
+            sys.stderr.write(f"{chr(10) if sys.stderr.isatty() else ''}interlock: stopped [stopped]\n")
         return 130
     except _PipeGone:
         # What is left in the buffer must not be written at exit either.

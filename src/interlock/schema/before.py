@@ -8,6 +8,7 @@ from typing import TypeAlias, cast
 from interlock.schema.containers import sort_key
 from interlock.schema.forms import tree_to_plain
 from interlock.schema.tags import TAG, Json, array_of, tag_of
+from interlock.schema.texts import KINDS
 
 
 class Nothing:
@@ -65,16 +66,21 @@ def dict_before(before: Before, as_names: bool) -> dict[str, tuple[Json, Json]]:
     return {name_of(tree_to_plain(key), as_names): (key, item) for key, item in pairs}
 
 
-def kind_before(before: Before) -> Json:
-    """Return the shape of a value whose type nobody declared, or None where JSON says it all."""
-    if type(before) is list:
-        return {"list": "any"}
+def kind_before(before: Before, value: object) -> tuple[Json, bool]:
+    """Return the shape that an undeclared value had, and whether a value of its JSON type must be of it.
+
+    The shape is None where JSON says it all, or where the value is of another JSON type than before.
+    """
     tag = tag_of(before)
-    if type(before) is dict and tag in (None, "map"):
-        return {"dict": ["any", "any"]}
-    if tag in ("tuple", "set", "frozenset"):
-        return {"tuple_of" if tag == "tuple" else tag: "any"}
-    return tag if tag != "int" else None
+    if type(value) is dict:
+        return ({"dict": ["any", "any"]}, True) if type(before) is dict and tag in (None, "map") else (None, False)
+    if type(value) is list:
+        if type(before) is list:
+            return {"list": "any"}, True
+        if tag in ("tuple", "set", "frozenset"):
+            return {"tuple_of" if tag == "tuple" else tag: "any"}, True
+        return ({"dict": ["any", "any"]} if tag == "map" else None), False
+    return (tag if tag in KINDS else None), False
 
 
 def model_before(before: Before, label: str) -> tuple[dict[str, Json], frozenset[str]]:

@@ -58,14 +58,13 @@ class Describer:
     """A tree as Pydantic would have it in JSON; raises SchemaError (`not_decodable`) where it does not fit its shape.
 
     A decimal may be a number or a string: only as a number are its bounds checked, only as a string its pattern.
-    `decimals` tells whether there was one, `unchecked` holds the places whose contents are not at hand. Bytes become
+    `unchecked` holds the places about which the schema need not be asked. Bytes become
     one character each, because their length is what is bounded.
     """
 
     def __init__(self, definitions: Definitions, decimals_as_text: bool = False) -> None:
         self._definitions = definitions
         self._as_text = decimals_as_text
-        self.decimals = False
         self.unchecked: list[tuple[str | int, ...]] = []
 
     def of(self, shaped: Json, tree: Json, at: tuple[str | int, ...]) -> object:
@@ -87,7 +86,6 @@ class Describer:
         if tag == "bytes":
             return urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("latin-1")
         if tag == "decimal":
-            self.decimals = True
             return format(Decimal(text), "f") if self._as_text else Decimal(text)
         return _need(tag in _TEXTS, tree, text)
 
@@ -143,7 +141,9 @@ class Describer:
                 del self.unchecked[kept:]
         raise not_decodable(f"found {shape(tree)}, which no member of the union is")
 
-    def _literal(self, inner: list[Json], tree: Json, _at: tuple[str | int, ...]) -> object:
+    def _literal(self, inner: list[Json], tree: Json, at: tuple[str | int, ...]) -> object:
+        # That it is among the values is known here, and Pydantic may write values in other ways; so with enums.
+        self.unchecked.append(at)
         for choice in inner:
             if type(choice) is not list:
                 if same(choice, tree):
@@ -155,15 +155,11 @@ class Describer:
     def _enum(self, inner: list[Any], tree: Json, at: tuple[str | int, ...]) -> object:
         label, name = array_of(tree, "enum", 2)
         _need(label == inner[0], tree, None)
+        self.unchecked.append(at)
         # The schema lists the single bits of flags only.
         first = str(name).partition("|")[0]
-        for member in inner[1]:
-            if member[1] == name or (len(inner) > 2 and member[0] == first):
-                if len(member) > 2:
-                    return member[2]
-                break
-        self.unchecked.append(at)
-        return name
+        values = [member[2] for member in inner[1] if len(member) > 2 and member[1] in (name, first)]
+        return values[0] if values else name
 
     def _record(self, inner: dict[str, list[Json]], tree: Json, at: tuple[str | int, ...]) -> object:
         _need(is_object(tree), tree, None)

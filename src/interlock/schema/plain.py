@@ -124,10 +124,8 @@ class Writer:
         raise refused('expected a reference to a secret, {"$t": "secret", "v": ["env://NAME"]}')
 
     def _any(self, _: object, value: object, before: Before) -> Written:
-        kind = kind_before(before)
-        if type(kind) is dict and type(value) in (list, dict):
-            return self.write(kind, value, before)
-        if type(kind) is str and self._takes(kind, value):
+        kind, certain = kind_before(before, value)
+        if kind is not None and (certain or self._takes(kind, value)):
             return self.write(kind, value, before)
         return ANY.write(value, 0), EXACT
 
@@ -196,14 +194,16 @@ class Writer:
 
     def _given(self, key_shape: Json, value: object) -> list[tuple[object, object, str]]:
         """List the keys and items of what stands for a dict, with their pieces of the path."""
+        plain: object = value
         if tag_of(value) == "map" and not self._takes(key_shape, TAG):
-            value = array_of(value, "map")
-        if type(value) is dict:
-            return [(key, item, key_path(key)) for key, item in cast("dict[str, object]", value).items()]
-        if type(value) is not list:
+            plain = array_of(value, "map")
+        if type(plain) is dict:
+            return [(key, item, key_path(key)) for key, item in cast("dict[str, object]", plain).items()]
+        items = cast("list[object]", plain) if type(plain) is list else []
+        if not items:
             raise expected("dict", value)
         out: list[tuple[object, object, str]] = []
-        for index, pair in enumerate(cast("list[object]", value)):
+        for index, pair in enumerate(items):
             if type(pair) is not list or len(cast("list[object]", pair)) != 2:
                 raise refused("expected an object, or a list of pairs of a key and its value")
             out.append((*cast("list[object]", pair), f"[{index}]"))  # pyright: ignore[reportArgumentType] - of length two

@@ -144,6 +144,8 @@ def _literal(tree: Json, value: object) -> Json:
     if type(tree) is not dict:
         return tree
     plain = _plain_value(value) if isinstance(value, enum.Enum) else []
+    if type(value) is bytes:
+        plain = [value.decode(errors="replace")]
     return [tree[TAG], tree["v"], plain[0] if plain else cast("Json", tree_to_plain(tree))]
 
 
@@ -161,6 +163,8 @@ def stored_name(member: enum.Enum) -> str:
 
 def _plain_value(member: enum.Enum) -> list[Json]:
     """Return the value of a member as the JSON Schema has it, or nothing if it is none that people would write."""
+    if type(member.value) is bytes:
+        return [member.value.decode(errors="replace")]
     try:
         plain = tree_to_plain(ANY.encode(member.value))
     except SchemaError:

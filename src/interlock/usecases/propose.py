@@ -141,7 +141,7 @@ def _repeated(same: Sequence[tuple[Action, int]]) -> str:
     as_it_stands = {action.id for action, revision in same if revision == action.revision}
     for action, revision in same:
         if revision < action.revision and action.id not in as_it_stands:
-            return f"a reviewer changed this very call of {action.tool} to something else; the original must not be retried"
+            return f"a reviewer changed this very call of {action.tool}; the original must not be retried"
         if action.refusal in (RefusalKind.REJECTED, RefusalKind.REDIRECTED):
             said = f": {action.words}" if action.words else ""
             return f"{action.refused_by} {action.refusal.value} this very call before{said}"

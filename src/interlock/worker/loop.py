@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from interlock.domain.errors import RunError, StoreError
+from interlock.domain.errors import RunError, SettingsError, StoreError
 from interlock.domain.run import Run, RunState, Work, WorkKind
 from interlock.kernel import Kernel
 
@@ -99,6 +99,11 @@ class Worker:
                 self._kernel.return_work(work, "", timedelta(milliseconds=200))
             elif error.code in ("cancelled", "diverged", "needs_attention", "unknown_run"):
                 self._kernel.finish_work(work)  # the run says so itself; there is nothing to resume
+            else:
+                self._give_back(work, error)
+        except SettingsError as error:
+            if error.code == "unknown_tool":
+                self._kernel.return_work(work, "", BACKOFF[1])  # another worker has it, or will
             else:
                 self._give_back(work, error)
         except Exception as error:

@@ -55,6 +55,7 @@ class Mood(StrEnum):
 class Odd(Enum):
     PRICE = Decimal("1.50")
     PAIR = (1, "x")
+    BYTES = b"ab"
     TABLE = {"a": 1}  # noqa: RUF012 - an enum member, and one that nobody could write
 
 
@@ -220,6 +221,9 @@ WORDS = (
     ),
     *("2026-01-02", "2026-01-02T10:00:00Z", "10:00", "YWI=", "{00000000-0000-0000-0000-000000000000}"),
 )
+
+
+SECRET = 'it: expected a reference to a secret, {"$t": "secret", "v": ["env://NAME"]}'
 
 
 def written(annotation: object, value: object, before: Json = ...) -> Json:  # type: ignore[assignment]
@@ -403,6 +407,7 @@ def test_two_classes_of_one_name_have_two_definitions() -> None:
         (Size, 2, Size.LARGE),
         (Odd, "1.50", Odd.PRICE),
         (Odd, [1, "x"], Odd.PAIR),
+        (Odd, "ab", Odd.BYTES),
         (Right, "WRITE|READ", Right.BOTH),
         (Right, "BOTH", Right.BOTH),
         (Right, 3, Right.BOTH),
@@ -499,7 +504,12 @@ def test_each_way_to_write_a_value(annotation: object, plain: object, value: obj
         (Keys, {"b": "2026-01-01"}, "it.a: is required"),
         (Keys, {"a": 1, "c": 1}, "it.c: no such key"),
         (Keys, 1, "it: expected object, found an integer"),
-        (SecretRef, "env://A", 'it: expected a reference to a secret, {"$t": "secret", "v": ["env://NAME"]}'),
+        (SecretRef, {"$t": "secret", "v": [1]}, SECRET),
+        (tuple[int, str] | dict[str, int], "x", "it: expected tuple[int, str] | dict[str, int], found a string"),
+        (int | list[Color] | tuple[int, ...], "x", "it: expected int | list[Color] | tuple[int, ...], found a string"),
+        (int | Literal["a", b"b"] | Keys, "x", "it: expected int | one of 'a', 'b' | Keys, found a string"),
+        (dict[str, int], [], "it: expected dict, found a list"),
+        (SecretRef, "env://A", SECRET),
         (Any, object(), "it: a value of the type object is no JSON"),
         (Any, [{1: 2}], "it[0][1]: a key is a string"),
         (Any, (1,), "it: a value of the type tuple is no JSON"),
@@ -531,6 +541,14 @@ def test_a_shape_that_cannot_be_read_is_refused() -> None:
     for shape in ({"ref": "gone"}, {"defs": {"a": {"ref": "a"}}, "is": {"ref": "a"}}, 3, {"list": "int", "set": "int"}):
         with pytest.raises(SchemaError, match="the type that is recorded for it cannot be read"):
             plain_to_tree(shape, 1, "it")  # type: ignore[arg-type]
+
+
+def test_types_may_also_be_written_in_place() -> None:
+    model: Json = {"model": ["M", {"x": ["int", True]}]}
+    union: Json = {"union": [model, {"record": {"y": ["int", True]}}, {"enum": ["E", [["A", "A"]]]}]}
+    assert plain_to_tree(union, {"x": 1}, "it") == {"$t": "model", "v": ["M", {"x": 1}]}
+    with pytest.raises(SchemaError, match=r"it: expected M \| object \| E, found an integer"):
+        plain_to_tree(union, 1, "it")
 
 
 # -- with the value before the edit --------------------------------------------------------------------
@@ -569,6 +587,17 @@ def test_what_is_changed_stays_of_the_kind_that_it_was_where_it_can() -> None:
     assert edited(Any, {"a": (1,)}, lambda _: {"a": [2]}) == {"a": (2,)}
     assert edited(Any, [day], lambda _: 1) == 1
     assert edited(dict[Any, int], {1: 1, 2: 2}, lambda _: {"1": 3}) == {1: 3}
+    assert edited(Any, {"a": 1}, lambda _: []) == []
+    assert edited(Any, [1], lambda _: {"a": 1}) == {"a": 1}
+    assert edited(Any, {1: 1}, lambda _: [1]) == [1]
+    assert (
+        edited(Point | Line, Point(1), lambda _: {"item": "a", "price": 1, "made": "2026-01-01T00:00:00"}).item == "a"
+    )  # type: ignore[attr-defined]
+    assert edited(Literal["a"] | list[int], "a", lambda _: [1]) == [1]
+    assert edited(Literal["a"] | list[int], [1], lambda _: "a") == "a"
+    assert edited(list[int | str] | list[None], [None], lambda _: [1]) == [1]
+    before = codec_for(Left).encode(Left(1))
+    assert plain_to_tree(shape_of(codec_for(Twin)), {"x": 2}, "it", before) == codec_for(Twin).encode(Twin(2))
 
 
 def test_fields_that_were_left_unset_stay_unset_until_they_are_changed() -> None:
@@ -742,3 +771,35 @@ def test_a_schema_that_cannot_be_used_is_refused_and_nothing_is_fetched() -> Non
 def test_a_tool_without_shapes_cannot_be_edited() -> None:
     with pytest.raises(SchemaError, match=r"args\.to: no such argument; the tool takes none that could be edited"):
         revise({}, {}, CURRENT, {"to": "eve"})
+
+
+@pytest.mark.parametrize(("annotation", "strategy"), KINDS, ids=NAMES)
+def test_the_schema_never_refuses_what_the_tool_itself_would_take(
+    annotation: Any, strategy: st.SearchStrategy[Any]
+) -> None:
+    def tool(it): ...  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - annotated below
+
+    tool.__annotations__["it"] = annotation
+    try:
+        parameters = Parameters.of(tool)
+    except SchemaError:
+        assert annotation is Thing, "Pydantic has no JSON Schema for it"
+        return
+
+    @settings(max_examples=15)
+    @given(strategy, strategy)
+    def agrees(old: object, new: object) -> None:
+        current, wanted = (parameters.encode(parameters.bind((value,), {})) for value in (old, new))
+        edit = {"it": through_json(tree_to_plain(wanted["it"]))}
+        if current == wanted:
+            return
+        try:
+            got = revise(parameters.json_schema, {"arguments": parameters.shapes}, current, edit)
+        except SchemaError as error:
+            # Equal to the old value for a reader of JSON, so it is that value.
+            assert error.reason == "nothing is changed", error  # noqa: PT017 - nothing else may be refused
+            assert edit == {"it": through_json(tree_to_plain(current["it"]))}
+        else:
+            parameters.decode(got)
+
+    agrees()

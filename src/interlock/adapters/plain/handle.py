@@ -16,7 +16,7 @@ from interlock.domain.ids import RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.run import Run, RunState
 from interlock.ports.runtime import Runtime
-from interlock.schema import Codec, codec_for, encode_result, fill, is_opaque
+from interlock.schema import Codec, codec_for, decode_result, encode_result, fill, is_opaque
 
 
 class RunHandle:

@@ -15,7 +15,7 @@ from interlock.domain.action import Action, ActionRequest, ActionState, Claim, R
 from interlock.domain.commands import Outcome, OutcomeKind
 from interlock.domain.errors import CallError, Diverged, InterlockError, Interrupted, NoEffect, RunError, StoreError
 from interlock.domain.ids import ActionId
-from interlock.domain.lifecycle import may_rerun
+from interlock.domain.lifecycle import MAX_TRIES, may_rerun
 from interlock.domain.tool import Reversibility
 from interlock.ports.gate import Gate, Standing
 from interlock.ports.runtime import Runtime
@@ -232,7 +232,8 @@ class Interceptor:
             return cast("Standing", (yield self.gate.claim(request, action.id)))
         if tool.probe is not None and action.interrupt is None:
             found = self._ask_probe(tool, action)
-            if found is not None:
+            # Like any rerun, one that the probe allows is tried so often and no more; then a person is asked.
+            if found is not None and (found[0] or action.tries < MAX_TRIES):
                 happened, outcome = found
                 return cast("Standing", (yield self.gate.probed(action.id, request.process, happened, outcome)))
         parked = cast(

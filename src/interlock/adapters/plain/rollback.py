@@ -64,4 +64,9 @@ def roll_back(kernel: Rollbacks, tools: Mapping[str, Tool], action_id: ActionId,
         call(tool.compensate, args, kwargs)
     except Exception as error:
         return kernel.end_rollback(action_id, action.fence, "failed", f"{type(error).__name__}: {error}"[:300])
+    except BaseException:
+        kernel.end_rollback(
+            action_id, action.fence, "failed", "it was interrupted; it is not known whether it was undone"
+        )
+        raise
     return kernel.end_rollback(action_id, action.fence, "done")

@@ -118,18 +118,17 @@ class PlainAdapter:
         They apply to tools guarded later under the same name. Keys of a tool schema (`parameters`,
         `input_schema`, …) may be there and decide nothing.
         """
-        if isinstance(declarations, (Mapping, str)):
+        taken: Any = declarations
+        if isinstance(taken, (Mapping, str, bytes)) or not isinstance(taken, Iterable):
             raise SettingsError(
                 "bad_declaration",
                 "il.declare takes a list of dicts",
                 'For example il.declare([{"name": "send_email", "reversibility": "irreversible"}]).',
             )
         for each in declarations:
-            name = each.get("name")
+            name = each.get("name") if isinstance(cast("object", each), Mapping) else None
             if not isinstance(name, str) or not name:
-                raise SettingsError(
-                    "bad_declaration", f"a declaration has no name: {dict(each)!r}"[:200], "Name the tool."
-                )
+                raise SettingsError("bad_declaration", f"a declaration has no name: {each!r}"[:200], "Name the tool.")
             if name in self.tools:
                 raise SettingsError(
                     "declared_late", f"{name} is guarded already", "Declare tools before you guard them."
@@ -137,11 +136,17 @@ class PlainAdapter:
             self.declared[name] = check_keywords(name, each, SCHEMA_KEYS)
 
     def _guarded(self, fn: Callable[..., Any], keywords: Mapping[str, Any]) -> Callable[..., Any]:
+        if isinstance(fn, staticmethod):
+            return cast("Any", staticmethod(self._guarded(cast("Any", fn).__func__, keywords)))
         if getattr(fn, "__interlock__", None) is not None:
             return fn
         if not callable(fn):
             raise SettingsError(
-                "not_callable", f"{fn!r} is not callable"[:200], "Guard functions, methods or callable objects."
+                "not_callable",
+                f"{fn!r} is not callable"[:200],
+                "Put the decorator under @classmethod."
+                if isinstance(fn, classmethod)
+                else "Guard functions, methods or callable objects.",
             )
         name = str(keywords.get("name") or getattr(getattr(fn, "func", fn), "__name__", type(fn).__name__))
         declared = self.declared.get(name, {})
@@ -316,6 +321,8 @@ def _wrapper(interceptor: Interceptor, tool: Tool) -> Callable[..., Any]:
         wrapper = function
     functools.update_wrapper(wrapper, tool.fn)
     vars(wrapper).pop("__wrapped__", None)
+    if not hasattr(tool.fn, "__name__"):  # a partial or an object
+        wrapper.__name__ = wrapper.__qualname__ = tool.spec.name
     shown = tool.parameters.visible_signature
     if tool.parameters.takes_self:
         first = next(iter(tool.parameters.signature.parameters.values()))

@@ -105,17 +105,17 @@ def make_tool(fn: Callable[..., object], keywords: Keywords) -> Tool:
         refuse_streams(bare)
         parameters = Parameters.of(fn, hide=frozenset({hidden} if hidden else ()))
     except SchemaError as error:
+        if hidden and error.path == f"args.{hidden}":
+            raise SettingsError(
+                "no_such_parameter",
+                f"{name} has no parameter {hidden} to receive the idempotency key",
+                "Name one of its parameters.",
+            ) from error
         raise SettingsError(
             "not_storable",
             f"{name} cannot be guarded: {error.path}: {error.reason}",
             "Annotate it with a type that can be stored.",
         ) from error
-    if hidden and hidden not in parameters.signature.parameters:
-        raise SettingsError(
-            "no_such_parameter",
-            f"{name} has no parameter {hidden} to receive the idempotency key",
-            "Name one of its parameters.",
-        )
     occurrence = keywords.get("occurrence_key")
     if isinstance(occurrence, str) and occurrence not in parameters.names:
         raise SettingsError(

@@ -9,7 +9,8 @@ byte, is kept as it is. So what is read is what was written, whatever becomes of
              where it is not the transaction's, revision, type, length of actor, actor, body
     as it is:  the leaf itself; it begins with `{`
 
-In the body, ids and digests are packed: 0xFF and 16 bytes, 0xFE and 32 bytes, which no UTF-8 has.
+In the body, texts that are an id or a digest are packed: 0xFF and 16 bytes, 0xFE and 32 bytes; no UTF-8 has
+such bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from functools import lru_cache
 import orjson
 
 from interlock.domain.events import Event
-from interlock.stores.sql.packing import FIRST_TAG, pack, unpack
+from interlock.stores.sql.packing import FIRST_TAG, pack, pack_new, unpack
 from interlock.stores.sql.times import instant, micros
 
 _FORM_1 = 1
@@ -43,7 +44,8 @@ TYPES = (
 _NUMBERS = {name: number for number, name in enumerate(TYPES)}
 
 _NAMES = re.compile(
-    rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"
+    rb'"(?:([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})'
+    rb'|sha-256:([A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]))"'
 )
 _PACKED = re.compile(rb"\xff(.{16})|\xfe(.{32})", re.DOTALL)
 
@@ -70,7 +72,7 @@ def unpack_leaf(kept: bytes, namespace: str, run: bytes | None, at: int) -> byte
     if flags & _HAS_REVISION:
         revision, place = str(kept[place]), place + 1
     if flags & _HAS_RUN and run is not None:
-        run_text = orjson.dumps(unpack(run)).decode()
+        run_text = _json(unpack(run))
     kind, length = TYPES[kept[place]], kept[place + 1]
     place += 2
     actor = kept[place : place + length].decode()
@@ -79,44 +81,40 @@ def unpack_leaf(kept: bytes, namespace: str, run: bytes | None, at: int) -> byte
 
 
 def _form_1(leaf: bytes, event: Event, namespace: str, at: int) -> bytes | None:
-    ids = [pack(event.id)]
-    flags = 0
+    number, actor, own = _NUMBERS.get(event.type.value), event.actor.encode(), micros(event.at)
+    if number is None or len(actor) >= _SMALL:
+        return None
+    flags, parts = 0, [pack_new(event.id)]
+    action = interrupt = revision = run = "null"
     if event.action is not None:
         flags |= _HAS_ACTION
-        ids.append(pack(event.action))
+        action = f'"{event.action}"'
+        parts.append(pack(event.action))
     if event.interrupt is not None:
         flags |= _HAS_INTERRUPT
-        ids.append(pack(event.interrupt))
-    number, actor, own = _NUMBERS.get(event.type), event.actor.encode(), micros(event.at)
-    revision = event.revision
-    if number is None or len(actor) >= _SMALL or (revision is not None and not 0 <= revision < _SMALL):
-        return None
-    if any(len(one) != _UUID or one[0] >= FIRST_TAG for one in ids):
-        return None
-    head, tail = _frame(
-        "null" if event.action is None else f'"{event.action}"',
-        event.actor,
-        _iso(own),
-        event.id,
-        "null" if event.interrupt is None else f'"{event.interrupt}"',
-        namespace,
-        "null" if revision is None else str(revision),
-        "null" if event.run is None else orjson.dumps(event.run).decode(),
-        TYPES[number],
-    )
-    # Nothing is believed of the envelope: what the frame does not give exactly is kept as it is.
-    if not leaf.startswith(head) or not leaf.endswith(tail) or len(leaf) < len(head) + len(tail):
-        return None
-    body = leaf[len(head) : len(leaf) - len(tail)]
+        interrupt = f'"{event.interrupt}"'
+        parts.append(pack(event.interrupt))
+    for one in parts:
+        if len(one) != _UUID or one[0] >= FIRST_TAG:
+            return None
     if own != at:
         flags |= _OWN_TIME
-        ids.append(own.to_bytes(8, "big", signed=True))
-    if revision is not None:
+        parts.append(own.to_bytes(8, "big", signed=True))
+    if event.revision is not None:
+        if not 0 <= event.revision < _SMALL:
+            return None
         flags |= _HAS_REVISION
-        ids.append(bytes((revision,)))
+        revision = str(event.revision)
+        parts.append(bytes((event.revision,)))
     if event.run is not None:
         flags |= _HAS_RUN
-    return b"".join((bytes((_FORM_1, flags)), *ids, bytes((number, len(actor))), actor, _NAMES.sub(_packed, body)))
+        run = _json(event.run)
+    head, tail = _frame(action, event.actor, _iso(own), event.id, interrupt, namespace, revision, run, TYPES[number])
+    # Nothing is believed of the envelope: a leaf that does not begin and end exactly so is kept as it is.
+    if not leaf.startswith(head) or not leaf.endswith(tail) or len(leaf) < len(head) + len(tail):
+        return None
+    body = _NAMES.sub(_packed, leaf[len(head) : len(leaf) - len(tail)])
+    return b"".join((bytes((_FORM_1, flags)), *parts, bytes((number, len(actor))), actor, body))
 
 
 def _frame(
@@ -131,15 +129,15 @@ def _frame(
 
 
 def _packed(match: re.Match[bytes]) -> bytes:
-    text = match[0]
-    if len(text) == 36:
-        return b"\xff" + bytes.fromhex(text.replace(b"-", b"").decode())
-    return b"\xfe" + urlsafe_b64decode(text[8:] + b"=")
+    uuid, digest = match[1], match[2]
+    if uuid is not None:
+        return b"\xff" + bytes.fromhex(uuid.replace(b"-", b"").decode())
+    return b"\xfe" + urlsafe_b64decode(digest + b"=")
 
 
 def _name(match: re.Match[bytes]) -> bytes:
     uuid, digest = match[1], match[2]
-    return _text(uuid).encode() if uuid is not None else b"sha-256:" + urlsafe_b64encode(digest)[:-1]
+    return b'"%b"' % (_text(uuid).encode() if uuid is not None else b"sha-256:" + urlsafe_b64encode(digest)[:-1])
 
 
 def _text(uuid: bytes) -> str:
@@ -147,6 +145,7 @@ def _text(uuid: bytes) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+@lru_cache(maxsize=64)
 def _iso(at: int) -> str:
     return instant(at).isoformat(timespec="microseconds")
 

@@ -17,15 +17,13 @@ _TAG_DIGEST = b"\xfe"
 _TAG_BASE64 = b"\xfd"
 FIRST_TAG = 0xFD
 
-_HYPHENS = (8, 13, 18, 23)
 _SHORTEST_BASE64 = 20
 """Shorter texts are likelier words; packing them would save next to nothing."""
 
 
-@lru_cache(maxsize=8192)
-def pack(text: str) -> bytes:
-    """Pack a name. Raises `UnicodeEncodeError` for a lone surrogate."""
-    if len(text) == 36 and all(text[place] == "-" for place in _HYPHENS):
+def pack_new(text: str) -> bytes:
+    """Pack a name that is not likely to come again. Raises `UnicodeEncodeError` for a lone surrogate."""
+    if len(text) == 36 and text[8] == text[13] == text[18] == text[23] == "-":
         packed = _hexadecimal(text.replace("-", ""))
         if packed is not None:
             return packed
@@ -38,6 +36,10 @@ def pack(text: str) -> bytes:
         if raw is not None:
             return _TAG_BASE64 + raw
     return _TAG_TEXT + text.encode()
+
+
+pack = lru_cache(maxsize=8192)(pack_new)
+"""Pack a name, remembering it: the same few stand in all rows of an action's life."""
 
 
 @lru_cache(maxsize=8192)

@@ -24,6 +24,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.sql.expression import ClauseElement
 
 from interlock.stores.sql import tables as t
@@ -36,20 +37,6 @@ class Statement:
     sql: str
     names: tuple[str, ...]
     parts: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Replace:
-    """How a row takes the place of the one with its id: an update, and an insert where that found none.
-
-    `update` takes the columns from number `changing` on, then the id; `insert` takes the whole row.
-    Columns with the numbers `parts` are kept apart, and the row holds their numbers there.
-    """
-
-    update: Statement
-    insert: Statement
-    changing: int
-    parts: tuple[int, ...]
 
 
 def _compiled(clause: ClauseElement, tail: str = "", *names: str) -> Statement:
@@ -90,12 +77,13 @@ def _added_once(table: Table) -> Statement:
     return _compiled(insert(table).prefix_with("OR IGNORE"))
 
 
-def _replaced(table: Table, changing: str) -> Replace:
+def _put(table: Table, changing: str) -> Statement:
+    """Add a row, or change the one with its id: the columns from `changing` on."""
     columns = list(table.columns)
-    first = columns.index(table.c[changing])
-    change = update(table).where(table.c.id == bindparam("the_id"))
-    changes: dict[str, Any] = {one.name: bindparam(f"new_{one.name}") for one in columns[first:]}
-    return Replace(_compiled(change.values(changes)), _added(table), first, _parts(table))
+    put = upsert(table)
+    changes: dict[str, Any] = {one.name: put.excluded[one.name] for one in columns[columns.index(table.c[changing]) :]}
+    stated = _compiled(put.on_conflict_do_update(index_elements=[table.c.id], set_=changes))
+    return Statement(stated.sql, stated.names, _parts(table))
 
 
 # Runs and what drives them.
@@ -115,8 +103,8 @@ PROCESS = _compiled(select(t.processes).where(t.processes.c.id == bindparam("id"
 PROCESSES = _compiled(select(t.processes).where(t.LIVE).order_by(t.processes.c.id))
 FREEZES = _compiled(select(t.freezes).order_by(t.freezes.c.at, t.freezes.c.scope, t.freezes.c.name))
 
-PUT_RUN = _replaced(t.runs, "agent")
-PUT_PROCESS = _replaced(t.processes, "host")
+PUT_RUN = _put(t.runs, "agent")
+PUT_PROCESS = _put(t.processes, "host")
 ADD_FREEZE = _added(t.freezes)
 DROP_FREEZE = _compiled(
     delete(t.freezes).where(t.freezes.c.scope == bindparam("scope"), t.freezes.c.name == bindparam("name"))
@@ -148,7 +136,7 @@ REVISIONS = _compiled(
 )
 BLOB = _compiled(select(t.blobs.c.body).where(t.blobs.c.digest == bindparam("digest")))
 
-PUT_ACTION = _replaced(t.actions, "scope")
+PUT_ACTION = _put(t.actions, "scope")
 ADD_REVISION = _added(t.revisions)
 ADD_BLOB = _added_once(t.blobs)
 
@@ -171,7 +159,7 @@ DECISIONS_OF_ACTION = _compiled(
     _DECISIONS.where(t.decisions.c.action == bindparam("action")).order_by(t.decisions.c.at, t.decisions.c.id)
 )
 
-PUT_INTERRUPT = _replaced(t.interrupts, "why")
+PUT_INTERRUPT = _put(t.interrupts, "why")
 ADD_DECISION = _added(t.decisions)
 
 # Events and work.
@@ -198,7 +186,7 @@ POISON_WORK = _limited(select(t.work).where(t.POISON).order_by(t.work.c.id))
 POISON_WORK_AFTER = _limited(select(t.work).where(t.POISON, t.work.c.id > bindparam("after")).order_by(t.work.c.id))
 
 ADD_EVENT = _compiled(insert(t.events).values({name: bindparam(name) for name in ("run", "at", "free", "leaf")}))
-PUT_WORK = _replaced(t.work, "run")
+PUT_WORK = _put(t.work, "run")
 DROP_WORK = _compiled(delete(t.work).where(t.work.c.id == bindparam("id")))
 
 # What is kept apart.

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import cast
+from typing import TypeVar, cast
 
 from interlock.domain.events import Event
 from interlock.domain.ids import RunId
@@ -19,6 +19,8 @@ from interlock.stores.sql.embedded.reading import SqliteRows
 from interlock.stores.sql.packing import pack
 from interlock.stores.sql.times import instant
 
+T = TypeVar("T")
+
 MOST_NUMBERS = 4096
 """Numbers of parts that are remembered."""
 
@@ -27,8 +29,7 @@ MOST_NUMBERS = 4096
 class Encoded:
     """A change as rows, made before the first of them is written: what cannot be encoded writes nothing."""
 
-    replaced: tuple[tuple[s.Replace, list[r.Row]], ...]
-    added: tuple[tuple[s.Statement, list[r.Row]], ...]
+    written: tuple[tuple[s.Statement, list[r.Row]], ...]
     events: list[r.Row]
 
 
@@ -56,39 +57,31 @@ class WritableRows(SqliteRows):
 
     def encode(self, change: Change[object]) -> Encoded:
         """The change as rows. Raises what encoding raises (`CanonicalError`, `TypeError`, …)."""
-        replaced = (
-            (s.PUT_PROCESS, change.processes, r.process_row),
-            (s.PUT_RUN, change.runs, r.run_row),
-            (s.PUT_ACTION, change.actions, r.action_row),
-            (s.PUT_INTERRUPT, change.interrupts, r.interrupt_row),
-            (s.PUT_WORK, change.work, r.work_row),
-        )
-        freezes = [(freeze.scope, freeze.name) for freeze in (*change.freezes, *change.released)]
-        added: tuple[tuple[s.Statement, Sequence[r.Row]], ...] = (
-            (s.ADD_BLOB, [(pack(digest), body) for digest, body in change.blobs.items()]),
-            (s.ADD_REVISION, [r.revision_row(revision) for revision in change.revisions]),
-            (s.ADD_DECISION, [r.decision_row(decision) for decision in change.decisions]),
-            (s.DROP_FREEZE, freezes),
-            (s.ADD_FREEZE, [r.freeze_row(freeze) for freeze in change.freezes]),
+        dropped = [(freeze.scope, freeze.name) for freeze in (*change.freezes, *change.released)]
+        written: tuple[tuple[s.Statement, list[r.Row]], ...] = (
+            (s.PUT_PROCESS, _rows(change.processes, r.process_row)),
+            (s.PUT_RUN, _rows(change.runs, r.run_row)),
+            (s.PUT_ACTION, _rows(change.actions, r.action_row)),
+            (s.ADD_REVISION, _rows(change.revisions, r.revision_row)),
+            (s.PUT_INTERRUPT, _rows(change.interrupts, r.interrupt_row)),
+            (s.ADD_DECISION, _rows(change.decisions, r.decision_row)),
+            (s.DROP_FREEZE, dropped),
+            (s.ADD_FREEZE, _rows(change.freezes, r.freeze_row)),
+            (s.PUT_WORK, _rows(change.work, r.work_row)),
             (s.DROP_WORK, [(pack(work),) for work in change.work_done]),
+            (s.ADD_BLOB, [(pack(digest), body) for digest, body in change.blobs.items()]),
         )
         return Encoded(
-            tuple((put, _rows(items, row)) for put, items, row in replaced if items),
-            tuple((add, list(rows)) for add, rows in added if rows),
+            tuple(one for one in written if one[1]),
             [r.event_row(event, self._namespace, self._at) for event in change.events],
         )
 
     def write(self, encoded: Encoded) -> None:
         """Write the rows. After an `sqlite3.Error` the transaction must be rolled back."""
-        execute = self._connection.execute
-        for put, rows in encoded.replaced:
-            for row in self._with_numbers(rows, put.parts):
-                if execute(put.update.sql, (*row[put.changing :], row[0])).rowcount == 0:
-                    execute(put.insert.sql, row)
-        for add, rows in encoded.added:
-            self._connection.executemany(add.sql, self._with_numbers(rows, add.parts))
+        for statement, rows in encoded.written:
+            self._connection.executemany(statement.sql, self._with_numbers(rows, statement.parts))
         self._events += encoded.events
-        self._wrote = self._wrote or bool(encoded.replaced or encoded.added)
+        self._wrote = self._wrote or bool(encoded.written)
 
     def finish(self) -> bool:
         """Write what was gathered, and the clock where no event tells it; False if there was nothing at all."""
@@ -141,5 +134,5 @@ class WritableRows(SqliteRows):
             self._told = True
 
 
-def _rows(items: Iterable[object], row: Callable[..., r.Row]) -> list[r.Row]:
-    return [row(item) for item in items]
+def _rows(items: Sequence[T], row: Callable[[T], r.Row]) -> list[r.Row]:
+    return [row(item) for item in items] if items else []
