@@ -7,14 +7,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from crash_scenario import AT_MOST_ONCE, RUN, TOOLS_OF, Session
+
 from interlock.domain.action import Action, ActionState
 from interlock.domain.events import Event, EventType
 from interlock.domain.run import RunState
-from interlock.ports.store import Page, Rows
+from interlock.ports.store import Rows
 
 _VERDICTS = {
-    "approve": "cleared", "modify": "cleared", "respond": "done", "reject": "refused", "redirect": "refused",
-    "found_done": "done", "found_failed": "failed", "run_again": "cleared",
+    "approve": "cleared",
+    "modify": "cleared",
+    "respond": "done",
+    "reject": "refused",
+    "redirect": "refused",
+    "found_done": "done",
+    "found_failed": "failed",
+    "run_again": "cleared",
 }
 _STEPS: dict[EventType, tuple[tuple[str, ...], str]] = {
     EventType.ACTION_HELD: (("",), "held"),
@@ -49,7 +56,11 @@ def story_faults(action: Action, events: list[Event]) -> Iterator[str]:
         state = after
     if state != action.state.value:
         yield f"{action.tool} is {action.state}, the events say {state}"
-    for kind, key in ((EventType.DECISION_RECORDED, "decision"), (EventType.ACTION_CLAIMED, "fence"), (EventType.ACTION_DONE, "fence")):
+    for kind, key in (
+        (EventType.DECISION_RECORDED, "decision"),
+        (EventType.ACTION_CLAIMED, "fence"),
+        (EventType.ACTION_DONE, "fence"),
+    ):
         counts = Counter(str(event.body.get(key)) for event in events if event.type is kind)
         yield from (f"{action.tool}: {kind} {name} was told {n} times" for name, n in counts.items() if n > 1)
 
@@ -74,7 +85,12 @@ def run_faults(events: list[Event]) -> Iterator[str]:
             if begun != ended:
                 yield f"{event.type} came in the middle of a pass"
             begun += 1
-        elif event.type in (EventType.RUN_WAITING, EventType.RUN_FINISHED, EventType.RUN_FAILED, EventType.RUN_PASS_LOST):
+        elif event.type in (
+            EventType.RUN_WAITING,
+            EventType.RUN_FINISHED,
+            EventType.RUN_FAILED,
+            EventType.RUN_PASS_LOST,
+        ):
             ended += 1
             if begun != ended:
                 yield f"{event.type} was told without a pass"
@@ -93,7 +109,9 @@ def card_faults(session: Session) -> list[str]:
             cards = [card for card in rows.interrupts_of_action(action.id) if card.open]
             if len(cards) > 1:
                 faults.append(f"{action.tool} has {len(cards)} open cards")
-            if cards and (cards[-1].id != action.interrupt or action.state not in (ActionState.HELD, ActionState.IN_DOUBT)):
+            if cards and (
+                cards[-1].id != action.interrupt or action.state not in (ActionState.HELD, ActionState.IN_DOUBT)
+            ):
                 faults.append(f"{action.tool} is {action.state} and has an open card")
 
     session.kernel.store.read(query)
@@ -143,6 +161,10 @@ def all_faults(session: Session, ended: str) -> list[str]:
     run = session.kernel.run(RUN)
     if run is None or not (run.state is RunState.FINISHED or _visible(session, run.state)):
         faults.append(f"the run is {ended}, and nobody is asked to look")
+    unfinished = (ActionState.EXECUTING, ActionState.ROLLING_BACK)
+    faults += [
+        f"{each.tool} is {each.state}, and nobody is at it" for each in session.actions() if each.state in unfinished
+    ]
     if session.pending():
         faults.append("work is left over")
     for action in session.actions():

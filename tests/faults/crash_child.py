@@ -18,9 +18,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from crash_checks import all_faults, card_faults  # noqa: E402
-from crash_scenario import LATE, Fault, Session, Witness, define  # noqa: E402
-from interlock.compose import Interlock  # noqa: E402
+from crash_checks import all_faults, card_faults
+from crash_scenario import LATE, Fault, Session, Witness, define
+
+from interlock.compose import Interlock
 
 LIMIT_S = 30
 """A case that takes longer hangs."""
@@ -51,7 +52,14 @@ def chain(request: dict[str, Any]) -> dict[str, Any]:
         calls = session.store.calls
         tools = [line["tool"] for line in session.witness.lines()[before:]]
         session.close()
-        roles.append({"role": role, "folder": str(kept), "calls": [f"{method} {name}" for _, method, name in calls], "tools": tools})
+        roles.append(
+            {
+                "role": role,
+                "folder": str(kept),
+                "calls": [f"{method} {name}" for _, method, name in calls],
+                "tools": tools,
+            }
+        )
     return {"roles": roles}
 
 

@@ -4,8 +4,8 @@
 
 The faults are enumerated: each scenario is first played with a counting store; then each of its calls is a case
 four ways (the store raises and the process goes on; it raises and the process ends; the process is killed; it
-is killed and the others come two hours later, when approvals are too old). Then workers, starters and deciders go on as usual, and the
-store, the events and the witness are checked. Exit code 1 where a case found something.
+is killed and the others come two hours later, when approvals are too old). Then workers, starters and deciders
+go on as usual, and the store, the events and the witness are checked. Exit code 1 where a case found something.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Matrix:
         for role in plain:
             for tool in role["tools"]:
                 for point in ("entry", "exit"):
-                    # What the next worker (and whoever reconciles) does after a kill inside a tool is a chain of its own.
+                    # What the next worker, or whoever reconciles, does after that is a chain of its own.
                     if (tool, point) in seen:
                         continue
                     seen.add((tool, point))
@@ -137,14 +137,18 @@ class Matrix:
     def _play(self, case: Case, keep: bool) -> dict[str, Any]:
         folder = self._copy(case.folder)
         goes_on = case.mode == "raise"
-        first = self._children.ask(op="play", folder=folder, scenario=case.scenario, role=case.role, fault=case.fault, recover=goes_on)
+        first = self._children.ask(
+            op="play", folder=folder, scenario=case.scenario, role=case.role, fault=case.fault, recover=goes_on
+        )
         answer, faults = first, list[str]()
         if "error" in first:
             faults.append(first["error"])
         elif case.mode.startswith("kill") is not (first["signal"] == signal.SIGKILL) or not first.get("reached", True):
             faults.append(f"the fault did not happen: {first}")
         elif not goes_on:
-            answer = self._children.ask(op="recover", folder=folder, scenario=case.scenario, late=case.mode == "kill_late")
+            answer = self._children.ask(
+                op="recover", folder=folder, scenario=case.scenario, late=case.mode == "kill_late"
+            )
             if answer["signal"]:
                 faults.append(f"recovering ended with signal {answer['signal']}")
             if "error" in answer:
@@ -152,7 +156,12 @@ class Matrix:
         faults += answer.get("faults", [])
         if not keep:
             shutil.rmtree(folder)
-        return {"case": case.name, "ended": answer.get("ended", "nothing"), "faults": faults, **({"folder": folder} if keep else {})}
+        return {
+            "case": case.name,
+            "ended": answer.get("ended", "nothing"),
+            "faults": faults,
+            **({"folder": folder} if keep else {}),
+        }
 
 
 def _cases_of(scenario: str, roles: list[dict[str, Any]], after: str = "") -> Iterator[Case]:
@@ -165,7 +174,9 @@ def _cases_of(scenario: str, roles: list[dict[str, Any]], after: str = "") -> It
                     if not _a_case_of_its_own(mode, call, when, what):
                         continue
                     fault = {"kind": kind, "call": call, "when": when}
-                    yield Case(scenario, role["role"], role["folder"], mode, f"{when} call {call} ({what}) of {named}", fault)
+                    yield Case(
+                        scenario, role["role"], role["folder"], mode, f"{when} call {call} ({what}) of {named}", fault
+                    )
             for tool in dict.fromkeys(role["tools"]):
                 for point in ("entry", "exit"):
                     fault = {"kind": kind, "tool": tool, "point": point}
@@ -198,7 +209,8 @@ def measure(every: int = 1, only: str = "", jobs: int | None = None, keep: bool 
     folder = Path(tempfile.mkdtemp(prefix="interlock-crash-", dir=memory if memory.is_dir() else None))
     matrix = Matrix(folder, jobs or os.cpu_count() or 2)
     try:
-        cases = [case for case in matrix.cases() if only in case.name]
+        scenarios = tuple(one for one in SCENARIOS if one == only.partition(" /")[0]) or SCENARIOS
+        cases = [case for case in matrix.cases(scenarios) if only in case.name]
         chosen = [case for number, case in enumerate(cases) if number % every == 0 or in_tool(case)]
         enumerated_s = time.monotonic() - began
         records = matrix.run(chosen, keep)
@@ -207,9 +219,14 @@ def measure(every: int = 1, only: str = "", jobs: int | None = None, keep: bool 
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     return {
-        "cases_enumerated": len(cases), "cases_run": len(chosen), "seconds": round(time.monotonic() - began, 1),
-        "seconds_to_enumerate": round(enumerated_s, 1), "jobs": jobs or os.cpu_count() or 2,
-        "by_scenario": Counter(case.scenario for case in chosen), "by_mode": Counter(case.mode for case in chosen),
+        "cases_enumerated": len(cases),
+        "cases_run": len(chosen),
+        "seconds": round(time.monotonic() - began, 1),
+        "seconds_to_enumerate": round(enumerated_s, 1),
+        "jobs": jobs or os.cpu_count() or 2,
+        "kills_in_tools": sum(map(in_tool, chosen)),
+        "by_scenario": Counter(case.scenario for case in chosen),
+        "by_mode": Counter(case.mode for case in chosen),
         "by_ending": Counter(record["ended"] for record in records),
         "failed": [record for record in records if record["faults"]],
     }

@@ -34,8 +34,13 @@ LATE = timedelta(hours=2)
 """Older than an approval of something irreversible may be."""
 SCENARIOS = ("irreversible", "idempotent", "probed", "compensable", "reversible", "composite", "undo")
 TOOLS_OF = {
-    "irreversible": ("send",), "idempotent": ("charge",), "probed": ("wire",), "compensable": ("book",),
-    "reversible": ("rename",), "composite": ("rename", "send"), "undo": ("book", "cancel_booking"),
+    "irreversible": ("send",),
+    "idempotent": ("charge",),
+    "probed": ("wire",),
+    "compensable": ("book",),
+    "reversible": ("rename",),
+    "composite": ("rename", "send"),
+    "undo": ("book", "cancel_booking"),
 }
 AT_MOST_ONCE = ("send", "wire", "book", "cancel_booking")
 
@@ -52,7 +57,7 @@ def injected() -> None:
 
 @dataclass(slots=True)
 class Fault:
-    """What goes wrong: at store call `call`, or at `entry`/`exit` of the body of `tool`; `kind` is `raise` or `kill`."""
+    """What goes wrong: at store call `call`, or at `entry` or `exit` of the body of `tool`."""
 
     kind: Literal["raise", "kill"] = "raise"
     call: int | None = None
@@ -134,8 +139,10 @@ def define(il: Interlock, witness: Witness, scenario: str) -> Any:
         "irreversible": lambda: il.tool("irreversible")(send),
         "idempotent": lambda: il.tool("irreversible", idempotent=True, idempotency_key="key")(charge),
         "probed": lambda: il.tool("irreversible", probe=look)(wire),
-        "compensable": compensable, "undo": compensable,
-        "reversible": lambda: il.tool("reversible")(rename), "composite": composite,
+        "compensable": compensable,
+        "undo": compensable,
+        "reversible": lambda: il.tool("reversible")(rename),
+        "composite": composite,
     }
     tool = guarded[scenario]()
 

@@ -1,6 +1,6 @@
 """Processes that race: deciders, workers, and one that dies each time. Also the small world they share.
 
-    python race_child.py ROLE FOLDER [ARGUMENT ...]
+python race_child.py ROLE FOLDER [ARGUMENT ...]
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ class World:
     """
 
     def __init__(
-        self, folder: Path, *, lease: float = 30.0, store: Store | None = None, inside: Callable[[str], None] = lambda _: None,
+        self,
+        folder: Path,
+        *,
+        lease: float = 30.0,
+        store: Store | None = None,
+        inside: Callable[[str], None] = lambda _: None,
         reviewer: str = "ana",
     ) -> None:
         self.folder = folder

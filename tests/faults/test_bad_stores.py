@@ -39,7 +39,9 @@ class Trouble:
         if self._other is not None:
             return
         if self.kind == "locked":
-            self._other = sqlite3.connect(self._world.folder / "store.db", isolation_level=None, check_same_thread=False)
+            self._other = sqlite3.connect(
+                self._world.folder / "store.db", isolation_level=None, check_same_thread=False
+            )
             self._other.execute("BEGIN IMMEDIATE")
             return
         assert isinstance(self._world.store, SqliteStore)
@@ -109,7 +111,9 @@ def test_a_run_that_cannot_be_started_leaves_nothing_and_starts_after_the_mend(w
     assert len(world.trace.read_text().splitlines()) == 1
 
 
-def test_a_decision_that_cannot_be_written_is_not_acknowledged_and_can_be_given_again(world: World, trouble: Trouble) -> None:
+def test_a_decision_that_cannot_be_written_is_not_acknowledged_and_can_be_given_again(
+    world: World, trouble: Trouble
+) -> None:
     world.job.start("x", key=RUN)
     card, note = world.card(), "n" * 100_000
     trouble.begin()
@@ -193,10 +197,12 @@ def test_a_result_that_finds_no_room_is_done_all_the_same(tmp_path: Path, world:
     largely.start("x", key=RUN)
     world.approve()
     worker = world.il.worker()
+    failed: list[StoreError] = []
     try:
         worker.run_until_idle()
     except StoreError as error:
-        assert error.code == "store_full"
+        failed.append(error)
+    assert {error.code for error in failed} <= {"store_full"}
     trouble.mend()
     eventually(lambda: worker.run_until_idle() * 0 + (run_state(world) is not RunState.WAITING))
     assert world.effects("send x") == 1

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import pytest
 import tenacity
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel
 
@@ -302,15 +302,15 @@ odd_values = st.recursive(
 )
 
 
-@given(odd=odd_values, where=st.sampled_from(["id", "digest", "note", "found", "arguments", "shown", "script"]))
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_p16_nothing_but_an_explicit_decision_counts(odd: Any, where: str) -> None:
-    with Rehearsal() as stage:
-        tool, desk = Tool(stage), stage.reviewer.desk
-        card = hold(stage, lambda: tool.call(1, "A")).card
-        named = where
-        if where == "id":
-            acts: list[Callable[[], object]] = [
+ODD_PLACES = ["id", "digest", "note", "found", "arguments", "shown", "script"]
+
+
+def decisions_with(stage: Rehearsal, where: str, odd: Any) -> list[Callable[[], object]]:
+    """Every way of deciding the open card with something odd in that place; none where it would not be odd there."""
+    desk, card = stage.reviewer.desk, stage.reviewer.open()[0].card
+    match where:
+        case "id":
+            return [
                 lambda: desk.approve(odd, digest=card.digest),
                 lambda: desk.modify(odd, digest=card.digest, arguments={"amount": 2}),
                 lambda: desk.respond(odd, digest=card.digest, result="x"),
@@ -318,38 +318,52 @@ def test_p16_nothing_but_an_explicit_decision_counts(odd: Any, where: str) -> No
                 lambda: desk.card(odd),
                 lambda: desk.find(odd),
             ]
-        elif where == "digest":
-            acts = [
+        case "digest":
+            return [
                 lambda: desk.approve(card.id, digest=odd),
                 lambda: desk.modify(card.id, digest=odd, arguments={"amount": 2}),
                 lambda: desk.respond(card.id, digest=odd, result="x"),
                 lambda: desk.revoke(card.id, digest=odd),
             ]
-        elif where == "note" and not isinstance(odd, str):
-            acts = [
+        case "note" if not isinstance(odd, str):
+            return [
                 lambda: desk.approve(card.id, digest=card.digest, note=odd),
                 lambda: desk.redirect(card.id, digest=card.digest, note=odd),
             ]
-        elif where == "found":
-            acts = [lambda: desk.reconcile(card.id, digest=card.digest, found=odd)]
-        elif where == "arguments" and not (isinstance(odd, dict) and set(odd) & {"amount", "account"}):
-            acts, named = [lambda: desk.modify(card.id, digest=card.digest, arguments=odd)], "arg"
-        elif where == "shown" and odd is not None:
-            acts = [lambda: desk.approve(card.id, digest=card.digest, shown=odd)]
-        elif where == "script" and odd is not None and odd != "approve":
-            acts = [lambda: stage.reviewer.decide(odd), lambda: stage.reviewer.decide(Answer(odd))]
-        else:
-            return
-        for act in acts:
+        case "found":
+            return [lambda: desk.reconcile(card.id, digest=card.digest, found=odd)]
+        case "arguments" if not (isinstance(odd, dict) and set(odd) & {"amount", "account"}):
+            return [lambda: desk.modify(card.id, digest=card.digest, arguments=odd)]
+        case "shown" if odd is not None:
+            return [lambda: desk.approve(card.id, digest=card.digest, shown=odd)]
+        case "script" if odd is not None and not (isinstance(odd, str) and odd in ("approve", "reject")):
+            return [lambda: stage.reviewer.decide(odd), lambda: stage.reviewer.decide(Answer(odd))]
+    return []
+
+
+def test_p16_nothing_but_an_explicit_decision_counts(stage: Rehearsal) -> None:
+    tool = Tool(stage)
+    hold(stage, lambda: tool.call(1, "A"))
+    tried = 0
+
+    @given(odd=odd_values, where=st.sampled_from(ODD_PLACES))
+    @settings(max_examples=300, database=None)
+    def odd_decisions_are_refused(odd: Any, where: str) -> None:
+        nonlocal tried
+        for act in decisions_with(stage, where, odd):
+            tried += 1
             with pytest.raises((DecisionError, SettingsError)) as error:
                 act()
             assert "\n" not in str(error.value)
             if error.value.code in ("bad_decision", "bad_edit"):
-                assert named in str(error.value)
+                assert where[:3] in str(error.value), "the error names the field"
         assert stage.states("job") == ["held"]
-        with stage.il.run("job"):
-            tool.call(1, "A")
-        assert tool.ledger == []
+
+    odd_decisions_are_refused()
+    assert tried >= 200
+    with stage.il.run("job"):
+        tool.call(1, "A")
+    assert tool.ledger == []
 
 
 def test_p17_a_tool_that_looks_at_nothing_does_not_run_when_it_was_declined(both: Rehearsal) -> None:
@@ -438,13 +452,14 @@ def test_p22_silence_is_not_written_down_as_anybodys_word(both: Rehearsal) -> No
         try:
             return tool.call(1, "A")
         except Refused as refused:
-            assert refused.by is None
-            return str(refused)
+            return f"{refused}, by {refused.by}"
 
     agent.start(key="job")
     both.clock.advance(timedelta(days=30))
     assert both.il.worker().run_until_idle() == 1
-    assert "nobody decided in time; it was not run" in agent.handle("job").result  # type: ignore[arg-type]
+    told = agent.handle("job").result  # type: ignore[arg-type]
+    assert "nobody decided in time; it was not run" in told
+    assert told.endswith("by None")
     (expired,) = [event for event in both.events("job") if event.type is EventType.INTERRUPT_EXPIRED]
     assert expired.actor == ""
     told = " ".join(f"{event.type} {event.actor} {dict(event.body)}" for event in both.events("job"))
@@ -645,7 +660,6 @@ KEEPABLE: list[Any] = [
     1e300,
     bytes(range(256)),
     uuid.UUID(int=7),
-    PurePosixPath("/a/b"),
     {"a", "b"},
     (1, "two"),
     {1: "one", "two": 2},
@@ -657,7 +671,7 @@ KEEPABLE: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("value", KEEPABLE, ids=lambda value: f"{type(value).__name__}-{str(value)[:12]!a}")
+@pytest.mark.parametrize("value", KEEPABLE, ids=lambda value: type(value).__name__)
 def test_p37_a_value_comes_back_as_it_was(both: Rehearsal, value: Any) -> None:
     got: list[Any] = []
 
@@ -666,12 +680,7 @@ def test_p37_a_value_comes_back_as_it_was(both: Rehearsal, value: Any) -> None:
         got.append(value)
         return value
 
-    try:
-        hold(both, lambda: act(value))
-    except CallError as refused:
-        assert "args.value" in str(refused)  # noqa: PT017
-        assert both.states("job") == []
-        return
+    hold(both, lambda: act(value))
     both.reviewer.decide("approve")
     for _ in range(2):
         with both.il.run("job"):
@@ -687,12 +696,12 @@ def test_p37_declared_types_come_back_as_they_were(both: Rehearsal) -> None:
     got: list[Any] = []
 
     @both.il.tool("irreversible")
-    def act(colour: Colour, point: Point, letter: Letter, fraction: Decimal, many: list[Point]) -> Letter:
-        got.append((colour, point, letter, fraction, many))
+    def act(colour: Colour, point: Point, letter: Letter, path: PurePosixPath, many: list[Point]) -> Letter:
+        got.append((colour, point, letter, path, many))
         return letter
 
     point = Point(1, datetime(2026, 1, 1, tzinfo=UTC))
-    given_ = (Colour.RED, point, Letter(to="bob"), Decimal("1.10"), [point, point])
+    given_ = (Colour.RED, point, Letter(to="bob"), PurePosixPath("/a/b"), [point, point])
     hold(both, lambda: act(*given_))
     both.reviewer.decide("approve")
     with both.il.run("job"):
@@ -700,7 +709,7 @@ def test_p37_declared_types_come_back_as_they_were(both: Rehearsal) -> None:
     assert got == [given_]
 
 
-@pytest.mark.parametrize("odd", [Fraction(1, 3), float("nan"), "\ud800", complex(1, 2), range(3)], ids=repr)
+@pytest.mark.parametrize("odd", [float("nan"), "\ud800", complex(1, 2), Fraction(1, 3), range(3)], ids=ascii)
 def test_p37_what_cannot_be_kept_is_refused_with_the_path_of_the_offender(both: Rehearsal, odd: Any) -> None:
     got: list[Any] = []
 
@@ -708,17 +717,9 @@ def test_p37_what_cannot_be_kept_is_refused_with_the_path_of_the_offender(both: 
     def act(items: list[Any]) -> None:
         got.append(items)
 
-    try:
-        with both.il.run("job"):
-            act([1, 2, 3, {"when": odd}])
-    except CallError as refused:
-        assert "args.items[3].when" in str(refused)  # noqa: PT017
-        assert (got, both.states("job")) == ([], [])
-    else:
-        both.reviewer.decide("approve")
-        with both.il.run("job"):
-            act([1, 2, 3, {"when": odd}])
-        assert got == [[1, 2, 3, {"when": odd}]]
+    with pytest.raises(CallError, match=r"args\.items\[3\]\.when"), both.il.run("job"):
+        act([1, 2, 3, {"when": odd}])
+    assert (got, both.states("job")) == ([], [])
 
 
 def with_a_retry(call: Callable[[], object]) -> None:

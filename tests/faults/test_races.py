@@ -104,7 +104,9 @@ def parked(world: World) -> Any:
 # -- deciders --------------------------------------------------------------------------------------
 
 
-def test_two_hundred_deciders_in_four_processes_have_one_winner(tmp_path: Path, world: World, children: Children) -> None:
+def test_two_hundred_deciders_in_four_processes_have_one_winner(
+    tmp_path: Path, world: World, children: Children
+) -> None:
     parked(world)
     crowds = [children.start("decide", tmp_path, f"p{number}", 50) for number in range(4)]
     for crowd in crowds:
@@ -123,7 +125,10 @@ def test_two_hundred_deciders_in_four_processes_have_one_winner(tmp_path: Path, 
     (kept,) = world.store.read(lambda rows: rows.decisions_of_action(action(world).id))
     assert kept.id == winner["decision"]
     world.il.worker().run_until_idle()
-    assert sum(line.startswith("send ") for line in (world.trace.read_text() if world.trace.exists() else "").splitlines()) <= 1
+    assert (
+        sum(line.startswith("send ") for line in (world.trace.read_text() if world.trace.exists() else "").splitlines())
+        <= 1
+    )
     assert types(world).count(EventType.DECISION_RECORDED) == 1
 
 
@@ -144,7 +149,9 @@ def test_two_workers_on_one_run_have_one_effect(tmp_path: Path, world: World, ch
     assert len(world.trace.read_text().splitlines()) == rounds
 
 
-def test_a_worker_that_is_told_to_stop_finishes_what_is_under_way(tmp_path: Path, world: World, children: Children) -> None:
+def test_a_worker_that_is_told_to_stop_finishes_what_is_under_way(
+    tmp_path: Path, world: World, children: Children
+) -> None:
     parked(world)
     worker = children.worker(tmp_path, 30, "entry")
     world.approve()
@@ -208,7 +215,7 @@ def test_a_pass_longer_than_the_lease_on_its_work_is_left_alone(tmp_path: Path) 
     world.close()
 
 
-# -- claim × cancel × revoke × freeze --------------------------------------------------------------
+# -- claim, cancel, revoke, freeze -----------------------------------------------------------------
 
 
 def stop_words(world: World, card: Any) -> dict[str, Callable[[], object]]:
@@ -256,7 +263,10 @@ def after_the_stops(world: World, told: list[str]) -> None:
     else:
         assert ended.state is RunState.FINISHED, (told, ended)
         assert world.effects("send x") == 1
-    assert world.store.read(lambda rows: rows.due_work(rows.now + timedelta(days=1), 5)) == [] or ended.state is RunState.CANCELLED
+    assert (
+        world.store.read(lambda rows: rows.due_work(rows.now + timedelta(days=1), 5)) == []
+        or ended.state is RunState.CANCELLED
+    )
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(["work", "cancel", "revoke", "freeze"])), ids="-".join)
@@ -316,16 +326,16 @@ def test_an_intrusion_at_every_store_call_of_a_pass_leaves_nothing_half_done(tmp
         world.approve()
         other = World(folder, store=inner)
         words = {
-            **stop_words(other, card), "bury": other.kernel.bury_dead,
+            **stop_words(other, card),
+            "bury": other.kernel.bury_dead,
             "freeze and release": lambda desk=other.desk: (desk.freeze("run", RUN), desk.release("run", RUN)),
         }
         told: list[str] = []
-        failing = FailingStore(inner, number, when, lambda words=words, told=told: say(words[intrusion], told, intrusion))  # type: ignore[arg-type]
+        failing = FailingStore(
+            inner, number, when, lambda words=words, told=told: say(words[intrusion], told, intrusion)
+        )  # type: ignore[arg-type]
         passing = World(folder, store=failing)
-        try:
-            passing.il.worker().run_until_idle()
-        except RunError as error:
-            assert error.code == "cancelled"
+        passing.il.worker().run_until_idle()
         reached = len(failing.calls) >= number
         if reached:
             after_the_stops(other, told)
@@ -365,7 +375,12 @@ def stalled(tmp_path: Path, store: str = "memory") -> tuple[World, World, thread
 @pytest.mark.parametrize("found", ["done", "failed", "run_again"])
 def test_an_outcome_after_a_person_has_reconciled_is_a_conflict_on_record(tmp_path: Path, found: str) -> None:
     _, other, go, thread, card = stalled(tmp_path)
-    other.desk.reconcile(card.id, digest=card.digest, found=found, **({"result": "by hand", "has_result": True} if found == "done" else {}))
+    other.desk.reconcile(
+        card.id,
+        digest=card.digest,
+        found=found,
+        **({"result": "by hand", "has_result": True} if found == "done" else {}),
+    )
     before = action(other)
     go.set()
     thread.join()
@@ -539,7 +554,9 @@ def test_a_frozen_run_waits_quietly_and_goes_on_after_the_release(tmp_path: Path
         def lost(point: str) -> None:
             raise TimeoutError
 
-        again = world.il.tool("irreversible", idempotent=True, name="again")(lambda to: world.inside(to) or world._tool("send")(to))
+        again = world.il.tool("irreversible", idempotent=True, name="again")(
+            lambda to: world.inside(to) or world._tool("send")(to)
+        )
 
         @world.il.workflow(name="doubtful")
         def doubtful(to: str) -> str:

@@ -210,8 +210,8 @@ class Paper:
         if against != "look again":
             self.refuse(against)
             return Said((E.ACTION_REFUSED,))
-        if self.stricter(command):
-            self.strictness = command.ruling_now.policy.rank
+        if self.wants_a_yes(command):
+            self.strictness = max(command.ruling_now.policy.rank, self.strictness)
         self.hold(now)
         return Said((E.ACTION_HELD_AGAIN,), opens="action")
 
@@ -230,11 +230,11 @@ class Paper:
                 return "look again"
         if command.ruling_now.policy is DENY and self.strictness < DENY.rank:
             return "denied"
-        return "look again" if self.stricter(command) else None
+        return "look again" if self.wants_a_yes(command) else None
 
-    def stricter(self, command: c.Take) -> bool:
-        policy = command.ruling_now.policy
-        return policy.rank > self.strictness and policy in (SOFT, HARD) and self.yes_at is None
+    def wants_a_yes(self, command: c.Take) -> bool:
+        strictest = max(command.ruling_now.policy.rank, self.strictness)
+        return strictest in (SOFT.rank, HARD.rank) and self.yes_at is None
 
     def settle(self, fence: int, outcome: c.Outcome) -> Said:
         kind, payload = outcome.kind.value, outcome.result or outcome.failure

@@ -116,17 +116,17 @@ def test_a_time_out_around_a_held_call_pauses_the_run_instead_of_going_on_withou
         after.append(line)
         return line
 
-    async def program() -> None:
+    async def program(patience: float) -> None:
         async with both.il.run("job", wait=30):
             try:
-                await asyncio.wait_for(send("bob"), 0.05)
+                await asyncio.wait_for(send("bob"), patience)
             except TimeoutError:
                 await log("nobody answered")
 
-    asyncio.run(program())
+    asyncio.run(program(0.05))
     assert (sent, after, both.states("job")) == ([], [], ["held"])
     both.reviewer.decide("approve")
-    asyncio.run(program())
+    asyncio.run(program(600))
     assert (sent, after, both.states("job")) == (["bob"], [], ["done"])
 
 

@@ -167,8 +167,8 @@ def broken() -> object:
     ("answer", "states", "ledger"),
     [
         (lambda: Happened("receipt 7"), ["done"], ["rent"]),
-        (lambda: Happened(), ["done"], ["rent"]),
-        (lambda: DidNotHappen(), ["done"], ["rent", "rent"]),
+        (Happened, ["done"], ["rent"]),
+        (DidNotHappen, ["done"], ["rent", "rent"]),
         (lambda: DidNotHappen, ["done"], ["rent", "rent"]),
         (lambda: None, ["in_doubt"], ["rent"]),
         (lambda: True, ["in_doubt"], ["rent"]),
@@ -191,7 +191,7 @@ def test_a_probe_is_asked_about_a_doubt(
 
 
 def test_a_probe_does_not_make_an_endless_loop_of_a_tool_that_always_fails(both: Rehearsal) -> None:
-    bank, probe = Bank(9), Probe(lambda: DidNotHappen())
+    bank, probe = Bank(9), Probe(DidNotHappen)
     pay = both.il.tool("compensable", name="pay", interrupt_policy="none", probe=probe)(bank.pay)
     with both.il.run("job") as run:
         pay("rent")

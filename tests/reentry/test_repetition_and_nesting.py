@@ -244,6 +244,7 @@ def test_a_composite_that_needs_a_yes_itself_is_asked_about_once(both: Rehearsal
 
 def test_a_held_call_inside_an_executing_tool_is_refused_with_the_mend(both: Rehearsal) -> None:
     ledger: list[str] = []
+    mends: list[str] = []
 
     @both.il.tool("irreversible")
     def send(to: str) -> str:
@@ -256,12 +257,13 @@ def test_a_held_call_inside_an_executing_tool_is_refused_with_the_mend(both: Reh
             return send(to)
         except Refused as refused:
             ledger.append(refused.kind)
-            assert "composite=True" in refused.mend
+            mends.append(refused.mend)
             return "only planned"
 
     with both.il.run("job") as run:
         assert plan("bob") == "only planned"
     assert (ledger, run.status, both.reviewer.open()) == (["nested_pause"], "finished", ())
+    assert "composite=True" in mends[0]
 
 
 def test_a_held_call_inside_a_free_tool_is_refused_too(stage: Rehearsal) -> None:

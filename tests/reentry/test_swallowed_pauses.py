@@ -31,7 +31,7 @@ def bare_except(send: Callable[[str], str], log: Callable[[str], str]) -> None:
 
 
 def except_base_exception(send: Callable[[str], str], log: Callable[[str], str]) -> None:
-    try:
+    try:  # noqa: SIM105 - as people write it
         send("bob")
     except BaseException:  # noqa: BLE001
         pass
@@ -270,10 +270,8 @@ def test_a_divergence_that_is_swallowed_still_stops_the_run(stage: Rehearsal) ->
     @stage.il.workflow
     def agent() -> str:
         for each in (line, "second"):
-            try:
+            with contextlib.suppress(Exception):
                 log(each)
-            except Exception:  # noqa: BLE001
-                pass
         return send("bob")
 
     run = agent.start(key="job")

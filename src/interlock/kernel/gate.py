@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from interlock.canonical import Json, blob_digest, canonical_bytes, parse
 from interlock.domain.action import ActionRequest, Rationale, Versions
@@ -43,6 +43,9 @@ from interlock.usecases.suspend import suspend
 A = TypeVar("A")
 B = TypeVar("B")
 
+_NO_MENDING = ("store_closed", "forked", "store_inconsistent")
+"""Errors of a store after which telling an outcome again is pointless."""
+
 BLOB_LIMIT = 64 * 1024
 """Bytes from which a value is kept as a content-addressed blob (SECURITY section 1)."""
 
@@ -64,7 +67,7 @@ class InProcessGate(Holder):
         self._runs: dict[RunId, Run] = {}
         self._entering: Counter[RunId] = Counter()
         self._passes = threading.Lock()
-        self._unsaid: list[Unit[Standing]] = []
+        self._unsaid: list[Unit[Any]] = []
         self._tools: dict[int, tuple[ToolSpec, bool, str, bytes]] = {}
         self._described: set[str] = set()
 
@@ -271,19 +274,20 @@ class InProcessGate(Holder):
     def settle(self, action: ActionId, process: ProcessId, fence: int, outcome: Outcome) -> Future[Standing]:
         return self._say(settle(action, process, fence, outcome, self._ids))
 
-    def _say(self, unit: Unit[Standing]) -> Future[Standing]:
+    def _say(self, unit: Unit[A]) -> Future[A]:
         """Write an outcome. One that the store fails to take is kept here, and told again before anything follows."""
 
-        def keep(done: Future[Standing]) -> None:
-            if isinstance(done.exception(), StoreError):
-                self._unsaid.append(unit)
+        def keep(error: BaseException | None) -> None:
+            if isinstance(error, StoreError) and error.code not in _NO_MENDING:
+                with self._passes:
+                    self._unsaid.append(unit)
 
         try:
             said = self.store.write(unit)
-        except StoreError:
-            self._unsaid.append(unit)
+        except StoreError as error:
+            keep(error)
             raise
-        said.add_done_callback(keep)
+        said.add_done_callback(lambda done: keep(done.exception()))
         return said
 
     def _say_unsaid(self) -> None:

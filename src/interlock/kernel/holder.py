@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from interlock.domain.errors import InterlockError
-from interlock.domain.ids import ProcessId, RunId
+from interlock.domain.ids import ActionId, ProcessId, RunId
 from interlock.domain.run import Process
 from interlock.kernel.ids import IdSequence
 from interlock.kernel.process import Heartbeat, born, host, seen_dead
@@ -31,6 +31,7 @@ class Holder:
         self._registering = threading.Lock()
         self._process: ProcessId | None = None
         self._heartbeat: Heartbeat | None = None
+        self._undoing: set[ActionId] = set()
 
     @property
     def process(self) -> ProcessId:
@@ -73,16 +74,19 @@ class Holder:
         raise NotImplementedError
 
     def give_up_strays(self) -> int:
-        """End passes that the store says this process drives and that it knows nothing of; answers how many.
+        """End passes and rollbacks that the store holds for this process's and it knows nothing of; answers how many.
 
         Their beginning or their end could not be told, because the store failed or the caller was interrupted.
         """
         mine = self._process
         if mine is None:
             return 0
-        driven = self.store.read(lambda rows: [(run.id, run.pass_no) for run in rows.runs_of_process(mine)])
-        strays = [(run, pass_no) for run, pass_no in driven if not self.drives(run)]
-        return self.store.write(processes.give_up(mine, strays, self._ids)).result() if strays else 0
+        held = self.store.read(lambda rows: processes.held_by(rows, mine))
+        strays = [(run, pass_no) for run, pass_no in held.passes if not self.drives(run)]
+        undone = [action for action in held.rollbacks if action not in self._undoing]
+        if not strays and not undone:
+            return 0
+        return self.store.write(processes.give_up(mine, processes.Held(strays, undone), self._ids)).result()
 
     def bury_dead(self) -> int:
         """Put in doubt what gone processes held: dead on this host, or silent past their lease; answers how many."""

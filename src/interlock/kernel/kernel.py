@@ -190,11 +190,19 @@ class Kernel(InProcessGate):
 
     def start_rollback(self, action: ActionId, by: str) -> tuple[Action, Json, bytes | None]:
         """Claim a rollback; answers the action, its stored arguments and its result."""
-        return self.store.write(start_rollback(action, by, self.process, self._ids)).result()
+        self._undoing.add(action)
+        try:
+            return self.store.write(start_rollback(action, by, self.living_process(), self._ids)).result()
+        except BaseException:
+            self._undoing.discard(action)
+            raise
 
     def end_rollback(self, action: ActionId, fence: int, came_to: str, words: str = "") -> Action:
         """Record what a rollback came to: `done`, `failed` or `conflict`."""
-        return self.store.write(end_rollback(action, fence, came_to, words, self.process, self._ids)).result()
+        try:
+            return self._say(end_rollback(action, fence, came_to, words, self.process, self._ids)).result()
+        finally:
+            self._undoing.discard(action)
 
 
 def _gone(process: Process) -> bool:

@@ -11,17 +11,15 @@ from typing import Any, TypeVar
 
 import pytest
 
-from interlock.domain.action import ActionState, RefusalKind
-from interlock.domain.decision import Shown, Verdict
+from interlock.domain.action import ActionState
 from interlock.domain.errors import StoreError
-from interlock.domain.events import EventType
 from interlock.domain.ids import ActionId, DecisionId, EffectHash, InterruptId, ProcessId, RunId
-from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
+from interlock.domain.interrupt import Ending, Interrupt
 from interlock.domain.run import Freeze, Process, Run, RunState, Work, WorkKind
 from interlock.ports.store import Change, Page, Rows, Store
 from interlock.testing.clock import ManualClock
 from interlock.testing.sample_rows import Samples
-from interlock.testing.store_setting import StoreSetting
+from interlock.testing.store_setting import StoreSetting, everything
 
 R = TypeVar("R")
 
@@ -51,103 +49,27 @@ class StoreRowsContract(StoreSetting):
         store.close()
 
     def test_everything_that_a_change_holds_comes_back(self, store: Store, clock: ManualClock) -> None:
-        now, new_id = clock(), self.samples.new_id
-        run = replace(
-            self.samples.run(now, run="order 42, größer"),
-            result=b"\x00\xff",
-            stored=False,
-            failure=b"{}",
-            attention="look",
-            refusals=2,
-            accept_divergence=True,
-            thread="t",
-        )
-        action, revision, card = self.samples.action(run.id, now)
-        action = replace(
-            action,
-            parent=ActionId("a parent"),
-            scope="s/1",
-            attempt=3,
-            state=ActionState.REFUSED,
-            refusal=RefusalKind.REDIRECTED,
-            words="not this\n…",
-            refused_by="reviewer:ana",
-            cleared_at=now,
-            cleared_by=DecisionId(new_id()),
-            fence=4,
-            tries=2,
-            process=self.samples.process,
-            claimed_at=now + timedelta(microseconds=1),
-            settled_at=now + timedelta(microseconds=2),
-            result=b"r",
-            stored=False,
-            failure=b"f",
-            answered_by="probe",
-            retried=True,
-        )
-        second = replace(revision, number=2, facts=b"", by=DecisionId(new_id()), document=b"\x01 no json")
-        card = replace(
-            card,
-            kind=InterruptKind.RECONCILE,
-            previous=InterruptId(new_id()),
-            document=b"{}",
-            expires_at=None,
-            ending=Ending.PROCEEDED,
-            ended_at=now,
-            decision=DecisionId(new_id()),
-        )
-        decision = replace(
-            self.samples.decision(card, now, Verdict.RESPOND),
-            note="a note",
-            value=b"42",
-            shown=Shown("slack", "sha-256:x", ("diff", "facts"), 1200, "b1"),
-            mode="solo",
-        )
-        bare = replace(self.samples.decision(card, now + timedelta(seconds=1)), shown=Shown())
-        process = Process(self.samples.process, "host/boot", 4242, "born", now, now, 30.5)
-        freeze = Freeze("tool", "payments.transfer", "operator:bo", now, "audit")
-        work = Work(new_id(), WorkKind.RESUME, run.id, "subject", now, 3, process.id, now, "an error", True)
-        blob = {"sha-256:" + "A" * 43: b"\x00" * 70_000, "short": b""}
-        events = [
-            self.samples.event(
-                EventType.ACTION_HELD, now, action=action, actor="agent:ä", body={"digest": card.digest}
-            ),
-            self.samples.event(
-                EventType.FREEZE_SET, now - timedelta(days=1), body={"deep": [{"$t": "float", "v": "1.0"}]}
-            ),
-            replace(self.samples.event(EventType.RUN_WAITING, now, run=run.id), action=ActionId("x"), revision=1000),
-        ]
-        change = Change(
-            None,
-            runs=[run],
-            actions=[action],
-            revisions=[revision, second],
-            interrupts=[card],
-            decisions=[decision, bare],
-            processes=[process],
-            freezes=[freeze],
-            work=[work],
-            blobs=blob,
-            events=events,
-        )
+        change = everything(self.samples, clock())
         store.write(lambda _: change).result()
+        (run,), (action,), (card,) = change.runs, change.actions, change.interrupts
+        (process,), (freeze,), (work,) = change.processes, change.freezes, change.work
 
         def check(rows: Rows) -> None:
             assert rows.run(run.id) == run
             assert rows.action(action.id) == rows.action_of_call(run.id, action.call_key) == action
-            assert rows.revision(action.id, 2) == second
-            assert rows.revisions(action.id) == [revision, second]
+            assert rows.revision(action.id, 2) == change.revisions[1]
+            assert rows.revisions(action.id) == change.revisions
             assert rows.interrupt(card.id) == card
             assert rows.interrupts_of_action(action.id) == [card]
-            assert rows.decision(decision.id) == decision
-            assert rows.decisions_of_action(action.id) == [decision, bare]
+            assert rows.decision(change.decisions[0].id) == change.decisions[0]
+            assert rows.decisions_of_action(action.id) == change.decisions
             assert rows.process(process.id) == process
             assert rows.processes() == [process]
             assert rows.freezes() == [freeze]
             assert rows.work(work.id) == work
-            assert {digest: rows.blob(digest) for digest in blob} == blob
-            assert [event for _, event in rows.events(None, Page())] == events
-            assert [event for _, event in rows.events(run.id, Page())] == [events[0], events[2]]
+            assert {digest: rows.blob(digest) for digest in change.blobs} == change.blobs
+            assert [event for _, event in rows.events(None, Page())] == change.events
+            assert [event for _, event in rows.events(run.id, Page())] == [change.events[0], change.events[2]]
 
         store.read(check)
         again = self.reopen(store)

@@ -6,14 +6,16 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from interlock.domain.action import ActionState, RefusalKind
+from interlock.domain.decision import Shown, Verdict
 from interlock.domain.errors import InterlockError
 from interlock.domain.events import Event, EventType
-from interlock.domain.ids import RunId
-from interlock.domain.interrupt import Interrupt
-from interlock.domain.run import Run
+from interlock.domain.ids import ActionId, DecisionId, InterruptId, RunId
+from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
+from interlock.domain.run import Freeze, Process, Run, Work, WorkKind
 from interlock.ports.store import Change, Page, Rows, Store, Unit
 from interlock.testing.clock import ManualClock
 from interlock.testing.sample_rows import Samples
@@ -113,3 +115,82 @@ class StoreSetting:
         pause = threading.Event()
         while not condition():
             pause.wait(0.005)
+
+
+def everything(samples: Samples, now: datetime) -> Change[None]:
+    """A change that holds one row at least of every kind, with nothing left at its default."""
+    new_id = samples.new_id
+    run = replace(
+        samples.run(now, run="order 42, größer"),
+        result=b"\x00\xff",
+        stored=False,
+        failure=b"{}",
+        attention="look",
+        refusals=2,
+        accept_divergence=True,
+        thread="t",
+    )
+    action, revision, card = samples.action(run.id, now)
+    action = replace(
+        action,
+        parent=ActionId("a parent"),
+        scope="s/1",
+        attempt=3,
+        state=ActionState.REFUSED,
+        refusal=RefusalKind.REDIRECTED,
+        words="not this\n…",
+        refused_by="reviewer:ana",
+        cleared_at=now,
+        cleared_by=DecisionId(new_id()),
+        fence=4,
+        tries=2,
+        process=samples.process,
+        claimed_at=now + timedelta(microseconds=1),
+        settled_at=now + timedelta(microseconds=2),
+        result=b"r",
+        stored=False,
+        failure=b"f",
+        answered_by="probe",
+        retried=True,
+    )
+    second = replace(revision, number=2, facts=b"", by=DecisionId(new_id()), document=b"\x01 no json")
+    card = replace(
+        card,
+        kind=InterruptKind.RECONCILE,
+        previous=InterruptId(new_id()),
+        document=b"{}",
+        expires_at=None,
+        ending=Ending.PROCEEDED,
+        ended_at=now,
+        decision=DecisionId(new_id()),
+    )
+    decision = replace(
+        samples.decision(card, now, Verdict.RESPOND),
+        note="a note",
+        value=b"42",
+        shown=Shown("slack", "sha-256:x", ("diff", "facts"), 1200, "b1"),
+        mode="solo",
+    )
+    bare = replace(samples.decision(card, now + timedelta(seconds=1)), shown=Shown())
+    process = Process(samples.process, "host/boot", 4242, "born", now, now, 30.5)
+    freeze = Freeze("tool", "payments.transfer", "operator:bo", now, "audit")
+    work = Work(new_id(), WorkKind.RESUME, run.id, "subject", now, 3, process.id, now, "an error", True)
+    blob = {"sha-256:" + "A" * 43: b"\x00" * 70_000, "short": b""}
+    events = [
+        samples.event(EventType.ACTION_HELD, now, action=action, actor="agent:ä", body={"digest": card.digest}),
+        samples.event(EventType.FREEZE_SET, now - timedelta(days=1), body={"deep": [{"$t": "float", "v": "1.0"}]}),
+        replace(samples.event(EventType.RUN_WAITING, now, run=run.id), action=ActionId("x"), revision=1000),
+    ]
+    return Change(
+        None,
+        runs=[run],
+        actions=[action],
+        revisions=[revision, second],
+        interrupts=[card],
+        decisions=[decision, bare],
+        processes=[process],
+        freezes=[freeze],
+        work=[work],
+        blobs=blob,
+        events=events,
+    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from interlock.domain.action import ActionState
 from interlock.domain.errors import RunError
 from interlock.domain.events import EventType
-from interlock.domain.ids import ProcessId, RunId
+from interlock.domain.ids import ActionId, ProcessId, RunId
 from interlock.domain.run import Process, Run, RunState
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids
@@ -41,16 +42,32 @@ def beat(process: ProcessId, ids: Ids) -> Unit[None]:
     return unit
 
 
-def give_up(process: ProcessId, passes: Sequence[tuple[RunId, int]], ids: Ids) -> Unit[int]:
-    """The unit by which a process ends passes that it does not drive any more, as if it had died; answers how many."""
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a process has in hand: passes (run and number), and actions that it is rolling back."""
+
+    passes: Sequence[tuple[RunId, int]]
+    rollbacks: Sequence[ActionId]
+
+
+def held_by(rows: Rows, process: ProcessId) -> Held:
+    """What a process has in hand, for all that the store knows."""
+    undoing = [each.id for each in rows.claims_of_process(process) if each.state is ActionState.ROLLING_BACK]
+    return Held([(run.id, run.pass_no) for run in rows.runs_of_process(process)], undoing)
+
+
+def give_up(process: ProcessId, held: Held, ids: Ids) -> Unit[int]:
+    """The unit by which a process ends what it does not drive any more, as if it had died; answers how much."""
 
     def unit(rows: Rows) -> Change[int]:
         draft = Draft(rows, ids)
-        strays = [run for run in rows.runs_of_process(process) if (run.id, run.pass_no) in passes]
+        strays = [run for run in rows.runs_of_process(process) if (run.id, run.pass_no) in held.passes]
         for run in strays:
             lose_claims(draft, process, executing(rows, process, run.id))
             _lose_pass(draft, run)
-        return draft.change(len(strays))
+        undone = [each for each in rows.claims_of_process(process) if each.id in held.rollbacks]
+        lose_claims(draft, process, [each for each in undone if each.state is ActionState.ROLLING_BACK])
+        return draft.change(len(strays) + len(undone))
 
     return unit
 

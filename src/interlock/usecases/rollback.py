@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.canonical import Json, parse
 from interlock.domain.action import Action
 from interlock.domain.commands import EndRollback, StartRollback
-from interlock.domain.errors import DecisionError
+from interlock.domain.errors import DecisionError, RunError
 from interlock.domain.ids import ActionId, ProcessId
 from interlock.domain.lifecycle import move
 from interlock.domain.reviewers import Principal
@@ -39,6 +39,11 @@ def start_rollback(
     def unit(rows: Rows) -> Change[tuple[Action, Json, bytes | None]]:
         draft = Draft(rows, ids)
         action = known(rows, action_id)
+        executor = rows.process(process)
+        if executor is None or not executor.alive(rows.now):
+            raise RunError(
+                "process_lost", "this process was silent for longer than its lease", "Another one undoes it."
+            )
         revision = rows.revision(action.id, action.revision)
         assert revision is not None, "an action's revision is written with it"
         document = parse(revision.document)

@@ -258,7 +258,7 @@ def test_what_is_shown_of_a_value_encodes_to_that_value(annotation: object, stra
     codec = codec_for(annotation)
     shape = through_json(shape_of(codec))
 
-    @settings(max_examples=50)
+    @settings(max_examples=30)
     @given(strategy)
     def comes_back(value: object) -> None:
         tree = codec.encode(value)
@@ -287,7 +287,7 @@ def test_whatever_is_accepted_can_be_decoded_and_is_encoded_in_the_one_form(anno
         max_leaves=6,
     )
 
-    @settings(max_examples=40)
+    @settings(max_examples=25)
     @given(values)
     def holds(value: object) -> None:
         try:
@@ -786,7 +786,7 @@ def test_the_schema_never_refuses_what_the_tool_itself_would_take(
         assert annotation is Thing, "Pydantic has no JSON Schema for it"
         return
 
-    @settings(max_examples=15)
+    @settings(max_examples=10)
     @given(strategy, strategy)
     def agrees(old: object, new: object) -> None:
         current, wanted = (parameters.encode(parameters.bind((value,), {})) for value in (old, new))

@@ -15,4 +15,4 @@ def micros(at: datetime) -> int:
 
 def instant(at: int) -> datetime:
     """The aware UTC datetime of microseconds since the epoch."""
-    return _EPOCH + timedelta(microseconds=at)
+    return _EPOCH + timedelta(0, 0, at)

@@ -1,8 +1,8 @@
 """Arguments that cannot be bound, kept or shown: one line with a code, and nothing recorded or half done."""
 
 import asyncio
-import datetime
 from collections.abc import Callable
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -195,7 +195,7 @@ def test_the_path_of_the_offender_is_named_to_the_item(stage: Rehearsal) -> None
     @stage.il.tool("irreversible")
     def order(order: Order) -> None: ...
 
-    when = [datetime.datetime.now(tz=datetime.UTC), datetime.date.today(), object()]  # noqa: DTZ011
+    when = [datetime.now(tz=UTC), date(2026, 1, 1), object()]
     with stage.il.run("job"), pytest.raises(CallError, match=r"args\.order\.items\[2\]\.when"):
         order(Order(items=[{"when": each} for each in when]))
     assert stage.states("job") == []

@@ -170,11 +170,12 @@ class GroupCommit:
             wrote = self._one_by_one(jobs, error)
         self._company = len(jobs)
         self._failing = self._keep(jobs)
-        for job in jobs:
-            job.resolve()
         if wrote:
             self._commits += 1
             self._tell()
+        # Last, so that the writer is on its way to sleep when those who waited want to run.
+        for job in jobs:
+            job.resolve()
 
     def _wait_for_company(self) -> None:
         # Whoever was answered by the last commit is about to come again: one sync for all of them, not two.

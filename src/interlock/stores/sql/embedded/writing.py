@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TypeVar, cast
+from typing import cast
 
 from interlock.domain.events import Event
 from interlock.domain.ids import RunId
@@ -19,8 +19,6 @@ from interlock.stores.sql.embedded.reading import SqliteRows
 from interlock.stores.sql.packing import pack
 from interlock.stores.sql.times import instant
 
-T = TypeVar("T")
-
 MOST_NUMBERS = 4096
 """Numbers of parts that are remembered."""
 
@@ -29,7 +27,7 @@ MOST_NUMBERS = 4096
 class Encoded:
     """A change as rows, made before the first of them is written: what cannot be encoded writes nothing."""
 
-    written: tuple[tuple[s.Statement, list[r.Row]], ...]
+    written: list[tuple[s.Statement, list[r.Row]]]
     events: list[r.Row]
 
 
@@ -57,24 +55,31 @@ class WritableRows(SqliteRows):
 
     def encode(self, change: Change[object]) -> Encoded:
         """The change as rows. Raises what encoding raises (`CanonicalError`, `TypeError`, …)."""
-        dropped = [(freeze.scope, freeze.name) for freeze in (*change.freezes, *change.released)]
-        written: tuple[tuple[s.Statement, list[r.Row]], ...] = (
-            (s.PUT_PROCESS, _rows(change.processes, r.process_row)),
-            (s.PUT_RUN, _rows(change.runs, r.run_row)),
-            (s.PUT_ACTION, _rows(change.actions, r.action_row)),
-            (s.ADD_REVISION, _rows(change.revisions, r.revision_row)),
-            (s.PUT_INTERRUPT, _rows(change.interrupts, r.interrupt_row)),
-            (s.ADD_DECISION, _rows(change.decisions, r.decision_row)),
-            (s.DROP_FREEZE, dropped),
-            (s.ADD_FREEZE, _rows(change.freezes, r.freeze_row)),
-            (s.PUT_WORK, _rows(change.work, r.work_row)),
-            (s.DROP_WORK, [(pack(work),) for work in change.work_done]),
-            (s.ADD_BLOB, [(pack(digest), body) for digest, body in change.blobs.items()]),
-        )
-        return Encoded(
-            tuple(one for one in written if one[1]),
-            [r.event_row(event, self._namespace, self._at) for event in change.events],
-        )
+        written: list[tuple[s.Statement, list[r.Row]]] = []
+        # Rows that others refer to come first. Most changes hold a few kinds only.
+        if change.processes:
+            written.append((s.PUT_PROCESS, [r.process_row(process) for process in change.processes]))
+        if change.runs:
+            written.append((s.PUT_RUN, [r.run_row(run) for run in change.runs]))
+        if change.actions:
+            written.append((s.PUT_ACTION, [r.action_row(action) for action in change.actions]))
+        if change.revisions:
+            written.append((s.ADD_REVISION, [r.revision_row(revision) for revision in change.revisions]))
+        if change.interrupts:
+            written.append((s.PUT_INTERRUPT, [r.interrupt_row(card) for card in change.interrupts]))
+        if change.decisions:
+            written.append((s.ADD_DECISION, [r.decision_row(decision) for decision in change.decisions]))
+        if change.freezes or change.released:
+            dropped = [(freeze.scope, freeze.name) for freeze in (*change.freezes, *change.released)]
+            written.append((s.DROP_FREEZE, dropped))
+            written.append((s.ADD_FREEZE, [r.freeze_row(freeze) for freeze in change.freezes]))
+        if change.work:
+            written.append((s.PUT_WORK, [r.work_row(work) for work in change.work]))
+        if change.work_done:
+            written.append((s.DROP_WORK, [(pack(work),) for work in change.work_done]))
+        if change.blobs:
+            written.append((s.ADD_BLOB, [(pack(digest), body) for digest, body in change.blobs.items()]))
+        return Encoded(written, [r.event_row(event, self._namespace, self._at) for event in change.events])
 
     def write(self, encoded: Encoded) -> None:
         """Write the rows. After an `sqlite3.Error` the transaction must be rolled back."""
@@ -132,7 +137,3 @@ class WritableRows(SqliteRows):
             self._connection.executemany(s.ADD_EVENT.sql, self._events)
             self._events.clear()
             self._told = True
-
-
-def _rows(items: Sequence[T], row: Callable[[T], r.Row]) -> list[r.Row]:
-    return [row(item) for item in items] if items else []

@@ -1,0 +1,98 @@
+"""Freeze, release, cancel, retry, rollback."""
+
+from typing import Any
+
+
+def test_a_freeze_stops_the_next_action_and_a_release_lets_it_go_on(shop: Any) -> None:
+    fingerprint = shop.held_mail()
+    assert "Frozen: everything." in shop.cli("freeze", "--reason", "audit").output
+    shop.cli("approve", fingerprint, "--yes")
+    shop.work()
+    assert shop.sent == []
+    assert "FROZEN" in shop.cli("show", fingerprint).output
+    answer = shop.json("release")
+    assert answer == {"released": {"scope": "all", "name": None}, "freezes": []}
+    shop.work()
+    assert len(shop.sent) == 1
+
+
+def test_a_freeze_names_what_it_stops(shop: Any) -> None:
+    shop.held_mail()
+    assert shop.cli("freeze", "agent").exit_code == 2
+    assert shop.cli("freeze", "all", "name").exit_code == 2
+    stop = shop.json("freeze", "agent", "billing")["freeze"]
+    assert (stop["scope"], stop["name"]) == ("agent", "billing")
+    assert "Still frozen: agent billing." in shop.cli("freeze").output + shop.cli("release").output
+
+
+def test_releasing_what_is_not_frozen_is_refused(shop: Any) -> None:
+    shop.held_mail()
+    done = shop.cli("release")
+    assert done.exit_code == 1
+    assert "[not_frozen]" in done.stderr
+
+
+def test_cancelling_withdraws_what_has_not_started(shop: Any) -> None:
+    fingerprint = shop.held_mail()
+    assert "Cancelled." in shop.cli("cancel", "mail-1", "--reason", "done by phone").output
+    assert shop.state("mail-1") == "cancelled"
+    assert "withdrawn" in shop.cli("show", fingerprint).output
+    assert "done by phone" in shop.cli("show", "mail-1").output
+
+
+def test_a_failed_run_can_be_retried(shop: Any) -> None:
+    fingerprint = shop.held_refund()
+    shop.cli("approve", fingerprint, "--yes")
+    shop.fails = TimeoutError("no")
+    shop.work()
+    shop.cli("reconcile", shop.waiting("refund-1"), "--found", "failed")
+    shop.work()
+    assert shop.state("refund-1") == "failed"
+    shop.fails = None
+    done = shop.cli("retry", "refund-1")
+    assert "It is due again." in done.output
+    shop.work()
+    again = shop.waiting("refund-1")
+    text = shop.cli("show", again).output
+    assert "attempt 2" in text
+    assert "1 earlier attempt" in text
+
+
+def test_a_run_that_is_not_stopped_is_not_retried(shop: Any) -> None:
+    fingerprint = shop.held_mail()
+    shop.cli("approve", fingerprint, "--yes")
+    shop.work()
+    done = shop.cli("retry", "mail-1")
+    assert done.exit_code == 1
+    assert "[not_stopped]" in done.stderr
+    assert "[unknown_run]" in shop.cli("retry", "nothing").stderr
+
+
+def test_a_rollback_asks_and_a_worker_does_it(shop: Any, terminal: list[str]) -> None:
+    shop.cli("approve", shop.held_refund(), "--yes")
+    shop.work()
+    action = shop.json("show", "refund-1")["actions"][0]["id"]
+    terminal.append("n")
+    assert shop.cli("rollback", action).exit_code == 1
+    terminal.append("y")
+    done = shop.cli("rollback", action)
+    assert "To be undone: Refund 480.00, order 88-1204." in done.output
+    shop.work()
+    assert shop.json("show", "refund-1")["actions"][0]["state"] == "rolled_back"
+    assert "Undone" in shop.cli("show", "refund-1").output
+
+
+def test_what_cannot_be_undone_is_not_rolled_back(shop: Any) -> None:
+    shop.cli("approve", shop.held_mail(), "--yes")
+    shop.work()
+    action = shop.json("show", "mail-1")["actions"][0]["id"]
+    assert "[not_compensable]" in shop.cli("rollback", action, "--yes").stderr
+    assert "[unknown_action]" in shop.cli("rollback", "nothing", "--yes").stderr
+
+
+def test_a_rollback_with_nobody_to_ask_needs_yes(shop: Any) -> None:
+    shop.cli("approve", shop.held_refund(), "--yes")
+    shop.work()
+    action = shop.json("show", "refund-1")["actions"][0]["id"]
+    assert "[not_confirmed]" in shop.cli("rollback", action).stderr
+    assert shop.json("rollback", action, "--yes")["work"].startswith("rollback:")
