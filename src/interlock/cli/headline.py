@@ -43,7 +43,8 @@ _RUNS = (
     "table",
     "attachments",
 )
-_RANKS = {name: rank for rank, names in enumerate((_WHERE, _MONEY, _RIGHTS, _RUNS)) for name in names}
+_TITLES = ("subject", "title", "name", "reason", "id", "order", "customer")
+_RANKS = {name: rank for rank, names in enumerate((_WHERE, _MONEY, _RIGHTS, _RUNS, _TITLES)) for name in names}
 _TARGETS = ("to", "recipient", "recipients", "payee", "beneficiary", "iban", "email", "phone", "channel", "address")
 
 NATURE = {
@@ -58,12 +59,13 @@ NATURE = {
 def by_risk(arguments: Mapping[str, Json]) -> list[str]:
     """Names of the arguments, the riskiest first: disguised ones, to whom and where, how much, who may, what runs."""
 
-    def rank(name: str) -> tuple[int, int, int]:
+    def rank(name: str) -> tuple[int, int, int, int]:
         tree = arguments[name]
         hides = any(impostor(text) for text in texts(tree))
         plain_name = name.lower()
         by_name = _RANKS.get(plain_name, _RANKS.get(plain_name.rpartition("_")[2], len(_RANKS)))
-        return (0 if hides else 1, by_name, 1 if isinstance(tree, str) and len(tree) > 240 else 0)
+        long = isinstance(tree, str) and len(tree) > 240
+        return (0 if hides else 1, 1 if tree is None else 0, by_name, 1 if long else 0)
 
     return sorted(arguments, key=rank)
 
@@ -79,7 +81,8 @@ def headline(tool: str, arguments: Mapping[str, Json], limit: int = 48) -> str:
     target = next((name for name in _TARGETS if name in arguments), None)
     if target is not None:
         return f"{said} to {_some(arguments[target], limit)}"
-    other = next((name for name in by_risk(arguments) if name not in (amount, "currency")), None)
+    named = (name for name in by_risk(arguments) if name not in (amount, "currency") and arguments[name] is not None)
+    other = next(named, None)
     if other is None or len(literal(arguments[other])) > limit:
         return said
     shown = _some(arguments[other], limit)
@@ -118,7 +121,7 @@ def one_fact(about: ActionView, limit: int = 44) -> str:
     said = what(about)
     for name in by_risk(arguments):
         shown = _some(arguments[name], limit)
-        if shown and shown not in said:
+        if shown and arguments[name] is not None and shown not in said:
             return f"{label(name)}: {shown}"
     return ""
 

@@ -123,7 +123,7 @@ def draw_inbox(sheet: Sheet, cards: Sequence[CardView], prefix: str, *, more: bo
     if not cards:
         sheet.line(("Nothing waits for you.", paper.STRONG))
         sheet.line("When an agent wants to do something that needs a person, it appears here.")
-        sheet.line((f"Stay and watch: {prefix} inbox --watch", paper.QUIET))
+        sheet.raw(f"Stay and watch: {prefix} inbox --watch")
         return
     soon = [view for view in cards if view.card.expires_at and (view.card.expires_at - view.now).total_seconds() < 3600]
     waits = "1 waits for you." if len(cards) == 1 else f"{len(cards):,} wait for you."
@@ -141,7 +141,7 @@ def draw_inbox(sheet: Sheet, cards: Sequence[CardView], prefix: str, *, more: bo
             sheet.blank()
     if more:
         sheet.line((f"More wait than the {len(cards):,} shown: --limit shows more.", paper.STRONG))
-    sheet.line((f"Open one: {prefix} show FINGERPRINT", paper.QUIET))
+    sheet.raw(f"Open one: {prefix} show FINGERPRINT")
 
 
 def _draw_row(sheet: Sheet, view: CardView) -> None:

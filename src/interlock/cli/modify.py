@@ -92,15 +92,7 @@ def _revised(card: Named, changes: Mapping[str, object]) -> dict[str, Json]:
         raise DecisionError(
             "bad_edit", f"{error.path}: {error.reason}", "Nothing was decided; correct it and send it again."
         ) from None
-    tree: Mapping[str, Json] = new
-    changed = {name: value for name, value in tree.items() if name not in current or current[name] != value}
-    if not changed and card.view.card.open:
-        raise DecisionError(
-            "no_change",
-            "these are the arguments as they stand",
-            "Nothing was decided; approve it as it is, or change something.",
-        )
-    return changed
+    return {name: value for name, value in new.items() if name not in current or current[name] != value}
 
 
 def _draw(sheet: Sheet, card: Named, new: Mapping[str, Json]) -> None:

@@ -107,7 +107,27 @@ class Program(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):  # a terminal that lacks a letter gets its code point, not a traceback
                 stream.reconfigure(errors="backslashreplace")
-        sys.exit(_guarded(call, as_json="--json" in words))
+        sys.exit(_guarded(call, as_json=_wants_json(words)))
+
+
+def _wants_json(words: Sequence[str]) -> bool:
+    """Whether the output is to be JSON; `modify --json '{…}'` is another thing."""
+    following = [*words[1:], ""]
+    return any(
+        word == "--json" and not after.lstrip().startswith("{") for word, after in zip(words, following, strict=True)
+    )
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        click.echo(f"interlock {version('interlock')}")
+    except PackageNotFoundError:
+        click.echo("interlock, run from its source")
+    ctx.exit()
 
 
 def _guarded(call: Callable[[], object], *, as_json: bool) -> int:
@@ -148,10 +168,14 @@ def _tell(code: str, message: str, mend: str, *, as_json: bool) -> None:
         click.echo(line, err=True)
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    "interlock", cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @url_option
 @json_option
-@click.version_option(package_name="interlock", prog_name="interlock")
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version and exit."
+)
 @click.pass_context
 def main(ctx: click.Context, url: str | None, json_output: bool) -> None:
     """See what AI agents are about to do, and decide.

@@ -53,7 +53,7 @@ class Rehearsal:
 
     def another(self, **interlock: Any) -> Interlock:
         """One more process: an `Interlock` over the same rows that shares nothing else with the first."""
-        given = {"lease": self._lease, "store": self._store(), **self._given, **interlock}
+        given: dict[str, Any] = {"lease": self._lease, "store": self._store(), **self._given, **interlock}
         opened = Interlock("memory://", **given)
         self._opened.append(opened)
         return opened

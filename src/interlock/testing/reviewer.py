@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -119,7 +119,7 @@ class ScriptedReviewer:
         return receipt
 
     @contextmanager
-    def attending(self) -> Iterator[ScriptedReviewer]:
+    def attending(self) -> Generator[ScriptedReviewer]:
         """Decide whatever opens during the block, in a thread of its own: a person at the terminal."""
         stop, failed = threading.Event(), list[BaseException]()
 

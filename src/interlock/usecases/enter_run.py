@@ -65,8 +65,8 @@ def enter_run(entry: Entry, ids: Ids, run_key: Callable[[RunId], bytes]) -> Unit
         calls = past_calls(rows, run.id)
         changed = {a.id: a for a in (draft.action(call.action) for call in calls if call.action) if a is not None}
         calls = tuple(
-            replace(call, state=changed[call.action].state, retried=changed[call.action].retried)
-            if call.action in changed
+            replace(call, state=now.state, retried=now.retried)
+            if call.action is not None and (now := changed.get(call.action)) is not None
             else call
             for call in calls
         )

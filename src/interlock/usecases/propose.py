@@ -142,9 +142,10 @@ def _repeated(same: Sequence[tuple[Action, int]]) -> str:
     for action, revision in same:
         if revision < action.revision and action.id not in as_it_stands:
             return f"a reviewer changed this very call of {action.tool}; the original must not be retried"
-        if action.refusal in (RefusalKind.REJECTED, RefusalKind.REDIRECTED):
+        refusal = action.refusal
+        if refusal is RefusalKind.REJECTED or refusal is RefusalKind.REDIRECTED:  # noqa: PLR1714 - narrows the type
             said = f": {action.words}" if action.words else ""
-            return f"{action.refused_by} {action.refusal.value} this very call before{said}"
+            return f"{action.refused_by} {refusal.value} this very call before{said}"
     return ""
 
 

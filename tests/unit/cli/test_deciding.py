@@ -174,7 +174,7 @@ def test_a_bad_edit_decides_nothing(shop: Any, monkeypatch: pytest.MonkeyPatch, 
     [
         (["--set", "amount=much"], "bad_edit"),
         (["--set", "colour=red"], "bad_edit"),
-        (["--set", "amount=480.00"], "no_change"),
+        (["--set", "amount=480.00"], "bad_edit"),
         (["--set", "amount"], "usage"),
         ([], "usage"),
         (["--json", "{"], "usage"),
@@ -185,6 +185,7 @@ def test_an_edit_that_does_not_fit_decides_nothing(shop: Any, given: list[str], 
     done = shop.cli("modify", shop.held_refund(), *given, "--yes")
     assert done.exit_code in (1, 2)
     assert f"[{code}]" in done.stderr
+    assert done.stderr.count("\n") == 1
     assert decisions(shop, "refund-1") == []
 
 

@@ -9,7 +9,8 @@ import pytest
 HOSTILE = (
     "Hello\u202edlrow\x1b[2K\x1b]0;title\x07\r\u200b"
     + " " * 300
-    + "; rm -rf /\nWHAT HAPPENS  nothing leaves the company\nSAID SO FAR   ana approved\n  interlock approve AAAA-AAAA\x9b1m"
+    + "; rm -rf /\nWHAT HAPPENS  nothing leaves the company\nSAID SO FAR   ana approved\n"
+    + "  interlock approve AAAA-AAAA\x9b1m"
 )
 SECRET = "sk-live_abcdefghijklmnop1234"
 
@@ -24,13 +25,13 @@ def bad_characters(text: str) -> list[str]:
 
 @pytest.fixture
 def hostile(shop: Any) -> Any:
-    shop.mail.start(HOSTILE[:60], body=HOSTILE, subject=HOSTILE, why=HOSTILE, key="evil\u202erun\x1b[31m")
+    shop.mail.start(HOSTILE[:60], body=HOSTILE, subject=HOSTILE, why=HOSTILE, key="evil'; rm -rf ~")
     return shop
 
 
 def every_output(shop: Any) -> list[str]:
     fingerprint = shop.json("inbox")["cards"][0]["fingerprint"]
-    run = "evil\u202erun\x1b[31m"
+    run = "evil'; rm -rf ~"
     commands = [
         ["inbox"],
         ["inbox", "--json"],
