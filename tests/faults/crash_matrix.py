@@ -30,7 +30,7 @@ from typing import Any
 HERE = Path(__file__).parent
 SCENARIOS = ("irreversible", "idempotent", "probed", "compensable", "reversible", "composite", "undo")
 MODES = ("raise", "raise_exit", "kill", "kill_late")
-SHORT_EVERY = 14
+SHORT_EVERY = 31
 """The short form takes every so many-th case, and all kills inside tools."""
 
 
@@ -225,6 +225,7 @@ def measure(every: int = 1, only: str = "", jobs: int | None = None, keep: bool 
         "seconds_to_enumerate": round(enumerated_s, 1),
         "jobs": jobs or os.cpu_count() or 2,
         "kills_in_tools": sum(map(in_tool, chosen)),
+        "kills_in_tools_enumerated": sum(map(in_tool, cases)),
         "by_scenario": Counter(case.scenario for case in chosen),
         "by_mode": Counter(case.mode for case in chosen),
         "by_ending": Counter(record["ended"] for record in records),

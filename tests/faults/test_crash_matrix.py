@@ -32,10 +32,11 @@ def judge(numbers: dict[str, Any]) -> None:
     assert set(numbers["by_ending"]) <= {"finished", "failed", "needs_attention"}
 
 
+@pytest.mark.timeout(600)
 def test_no_sampled_crash_repeats_an_effect_loses_a_decision_or_hides_a_run() -> None:
     numbers = matrix()
     judge(numbers)
-    assert numbers["kills_in_tools"] >= 50
+    assert numbers["kills_in_tools"] == numbers["kills_in_tools_enumerated"] > 0
 
 
 @pytest.mark.slow

@@ -603,7 +603,7 @@ class LifecycleMachine(RuleBasedStateMachine):
         self.decide(Verdict.APPROVE, draw(a_person))
 
     def decided(self, draw: Draw) -> None:
-        self.decide(draw(st.sampled_from(Verdict)), draw(a_person), draw(a_policy))
+        self.decide(draw(st.sampled_from([*Verdict, *[Verdict.MODIFY] * 4])), draw(a_person), draw(a_policy))
 
     def decide(self, verdict: Verdict, by: str, revised: InterruptPolicy = HARD) -> None:
         number = self.action.revision + 1

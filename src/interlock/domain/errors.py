@@ -48,7 +48,6 @@ class Refused(InterlockError):
         self,
         kind: str,
         message: str,
-        *,
         words: str = "",
         by: str | None = None,
         tool: str = "",
@@ -56,6 +55,7 @@ class Refused(InterlockError):
         mend: str = "",
     ) -> None:
         super().__init__(kind, message, mend)
+        self.args = (kind, message, words, by, tool, action, mend)  # what makes it again from the record
         self.kind = kind
         self.words = words
         self.by = by
@@ -66,8 +66,9 @@ class Refused(InterlockError):
 class ActionFailed(InterlockError):
     """The action failed earlier and its own exception class is not at hand; `error` names it."""
 
-    def __init__(self, message: str, *, error: str = "", action: ActionId | None = None) -> None:
+    def __init__(self, message: str, error: str = "", action: ActionId | None = None) -> None:
         super().__init__("action_failed", message)
+        self.args = (message, error, action)
         self.error = error
         self.action = action
 
@@ -81,6 +82,7 @@ class ResultNotStored(InterlockError):
             f"{tool} ran earlier, but its result ({shown}) could not be stored",
             "Return a type that can be stored, or declare one with result=.",
         )
+        self.args = (tool, shown, action)
         self.action = action
 
 
@@ -89,19 +91,21 @@ class RolledBack(InterlockError):
 
     def __init__(self, tool: str, action: ActionId | None = None) -> None:
         super().__init__("rolled_back", f"{tool} ran and was rolled back")
+        self.args = (tool, action)
         self.action = action
 
 
 class Diverged(InterlockError):
     """The code did not make a call again that the record of this run holds."""
 
-    def __init__(self, message: str, *, run: RunId | None = None, expected: str = "", got: str = "") -> None:
+    def __init__(self, message: str, run: RunId | None = None, expected: str = "", got: str = "") -> None:
         super().__init__(
             "diverged",
             message,
             "Put what is not deterministic into il.step(...); "
             "after a deliberate change: interlock retry RUN --accept-divergence.",
         )
+        self.args = (message, run, expected, got)
         self.run = run
         self.expected = expected
         self.got = got

@@ -77,7 +77,8 @@ def _rule(policy: PolicySet, spec: ToolSpec, rationale: Rationale) -> Ruling:
     if wanted is InterruptPolicy.SOFT_CHECKPOINT and not policy.channels:
         applied = _HARD
         reasons.append(_NO_CHANNEL)
-    if policy.profile is Profile.RECORD:
+    if policy.profile is Profile.RECORD and applied is not InterruptPolicy.DENY:
+        # It never pauses; what its declaration forbids outright does not pause either, it does not run.
         applied, wanted = InterruptPolicy.NONE, applied
         reasons.append(_RECORD_ONLY)
     elif applied is InterruptPolicy.ASYNC_NOTIFICATION and not policy.channels:

@@ -143,7 +143,7 @@ def _repeated(same: Sequence[tuple[Action, int]]) -> str:
         if revision < action.revision and action.id not in as_it_stands:
             return f"a reviewer changed this very call of {action.tool}; the original must not be retried"
         refusal = action.refusal
-        if refusal is RefusalKind.REJECTED or refusal is RefusalKind.REDIRECTED:  # noqa: PLR1714 - narrows the type
+        if refusal is RefusalKind.REJECTED or refusal is RefusalKind.REDIRECTED:
             said = f": {action.words}" if action.words else ""
             return f"{action.refused_by} {refusal.value} this very call before{said}"
     return ""

@@ -457,10 +457,10 @@ def test_the_fact_of_a_decision_says_who_what_on_which_digest_and_the_note() -> 
 
 
 def test_a_modification_makes_the_next_revision_of_the_same_action() -> None:
-    moved = move(held.action, held.card, decide(Verdict.MODIFY), NOON)
+    moved = move(held.action, held.card, decide(Verdict.MODIFY, ASYNC), NOON)
     action, body = moved.action, moved.facts[0].body
     assert (action.id, action.call_key, action.revision) == (held.action.id, held.action.call_key, 2)
-    assert (action.digest, action.effect_hash) == ("digest2", "effect2")
+    assert (action.digest, action.effect_hash, action.ruling.policy) == ("digest2", "effect2", ASYNC)
     assert (body["digest"], body["new_digest"], body["new_revision"]) == ("digest1", "digest2", 2)
 
 

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import pytest
 from interlock.domain.errors import StoreError
 from interlock.ports.store import Change, Page, Rows
 from interlock.stores.sql.embedded import connect as connecting
+from interlock.stores.sql.embedded import group_commit
+from interlock.stores.sql.embedded.errors import store_error
 from interlock.stores.sqlite import SqliteStore
 from interlock.testing.sample_rows import Samples
 
@@ -227,3 +230,70 @@ def test_a_copy_taken_between_commits_is_a_store(store: SqliteStore, path: Path,
     with closing(SqliteStore(tmp_path / "copy.db")) as copy:
         assert has(copy, "a")
         assert copy.namespace_key == store.namespace_key
+
+
+def raised_by_sqlite(name: str) -> sqlite3.Error:
+    error = sqlite3.OperationalError("what SQLite says")
+    error.sqlite_errorcode = getattr(sqlite3, name)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("SQLITE_BUSY", "store_locked"),
+        ("SQLITE_BUSY_SNAPSHOT", "store_locked"),
+        ("SQLITE_LOCKED", "store_locked"),
+        ("SQLITE_READONLY_DIRECTORY", "store_read_only"),
+        ("SQLITE_PERM", "store_read_only"),
+        ("SQLITE_FULL", "store_full"),
+        ("SQLITE_CORRUPT_INDEX", "store_corrupt"),
+        ("SQLITE_NOTADB", "store_corrupt"),
+        ("SQLITE_IOERR_SHORT_READ", "store_corrupt"),
+        ("SQLITE_IOERR_FSYNC", "store_io"),
+        ("SQLITE_CANTOPEN", "store_missing"),
+        ("SQLITE_CONSTRAINT_UNIQUE", "store_inconsistent"),
+        ("SQLITE_ERROR", "store_failed"),
+    ],
+)
+def test_every_error_of_sqlite_has_its_code(name: str, code: str) -> None:
+    error = raised_by_sqlite(name)
+    told = store_error(error, "x.db")
+    assert told.code == code
+    assert told.mend
+    assert told.__cause__ is error
+
+
+def test_what_the_driver_refuses_fails_alone(store: SqliteStore) -> None:
+    def lone_surrogate(rows: Rows) -> Change[None]:
+        return Change(None, runs=[replace(SAMPLES.run(rows.now), attention="\ud800")])
+
+    futures = [store.write(put_blob("a")), store.write(lone_surrogate), store.write(put_blob("b"))]
+    error = futures[1].exception()
+    assert isinstance(error, StoreError)
+    assert error.code == "store_failed"
+    assert (futures[0].result(), futures[2].result()) == ("a", "b")
+
+
+def test_records_that_a_closing_store_cannot_write_are_told_of(
+    store: SqliteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    store._connection.execute("PRAGMA query_only = ON")
+    for number in range(3):
+        store.write_later(put_blob(str(number)))
+    store.close()
+    assert "records are lost" in caplog.text
+
+
+def test_records_beyond_what_is_kept_are_told_of(
+    store: SqliteStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "MAX_BUFFERED", 2)
+    store._connection.execute("PRAGMA query_only = ON")
+    for number in range(5):
+        store.write_later(put_blob(str(number)))
+    assert error_of(store.flush).code == "store_read_only"
+    store._connection.execute("PRAGMA query_only = OFF")
+    store.flush()
+    assert [has(store, str(number)) for number in range(5)] == [False] * 3 + [True] * 2
+    assert "records are lost" in caplog.text

@@ -22,7 +22,13 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def store_error(error: BaseException, path: str) -> StoreError:
-    """The error to raise for what the driver raised; never an acknowledgement of anything."""
+    """The error to raise for what the driver raised (its cause); never an acknowledgement of anything."""
+    told = _told(error, path)
+    told.__cause__ = error
+    return told
+
+
+def _told(error: BaseException, path: str) -> StoreError:
     code = _code(error)
     primary = code & 0xFF
     if primary in _LOCKED:

@@ -23,7 +23,7 @@ from interlock.domain.errors import InterlockError, StoreError
 from interlock.ports.store import Unit
 from interlock.stores.errors import closed
 from interlock.stores.sql.embedded.connect import begin, roll_back
-from interlock.stores.sql.embedded.errors import PASSING, store_error
+from interlock.stores.sql.embedded.errors import PASSING, is_busy, store_error
 from interlock.stores.sql.embedded.writing import WritableRows
 
 logger = logging.getLogger("interlock.stores")
@@ -208,7 +208,9 @@ class GroupCommit:
     def _one_by_one(self, jobs: Sequence[Job], error: Exception) -> bool:
         """The units of a batch that failed with `error`, each in a transaction of its own."""
         wrote = False
-        stop = None if len(jobs) > 1 else store_error(error, self._path)
+        # Who waited in vain for the lock has waited long enough.
+        locked = isinstance(error, sqlite3.Error) and is_busy(error)
+        stop = store_error(error, self._path) if locked or len(jobs) == 1 else None
         for job in jobs:
             job.outcome, job.error = None, stop
             if stop is not None or job.unit is None:
@@ -232,16 +234,14 @@ class GroupCommit:
     def _keep(self, jobs: list[Job]) -> bool:
         """Put the records that only the store's surroundings kept from being written back in line."""
         failed = [job for job in jobs if isinstance(job.error, StoreError) and job.error.code in PASSING]
-        kept: list[Unit[Any]] = []
-        if not self._stopping:
-            records = [job for job in failed if job.future is None]
-            kept = [job.unit for job in records if job.unit is not None]
-            for job in records:
-                job.error = None
-        room = MAX_BUFFERED - len(self._jobs)
+        records = [job for job in failed if job.future is None]
+        for job in records:
+            job.error = None
+        kept = [job.unit for job in records if job.unit is not None]
+        room = 0 if self._stopping else max(MAX_BUFFERED - len(self._jobs), 0)
         if len(kept) > room:
-            logger.error("%d records are lost: the store %s cannot be written", len(kept) - max(room, 0), self._path)
-            kept = kept[-room:] if room > 0 else []
+            logger.error("%d records are lost: the store %s cannot be written", len(kept) - room, self._path)
+            kept = kept[len(kept) - room :]
         self._jobs.extendleft(reversed(kept))
         return bool(failed)
 
