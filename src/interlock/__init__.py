@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from interlock.adapters.plain.probing import DidNotHappen, Happened
-    from interlock.adapters.plain.resume import RunHandle as Run
+    from interlock.adapters.plain.handle import RunHandle as Run
     from interlock.compose import Desk, Interlock
+    from interlock.domain.action import Versions
     from interlock.domain.errors import (
         ActionFailed,
         DecisionError,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Interlock": "compose",
     "Desk": "compose",
-    "Run": "adapters.plain.resume:RunHandle",
+    "Run": "adapters.plain.handle:RunHandle",
     "Happened": "adapters.plain.probing",
     "DidNotHappen": "adapters.plain.probing",
     "ActionFailed": "domain.errors",
@@ -37,6 +38,7 @@ _HOMES = {
     "Interrupted": "domain.errors",
     "NoEffect": "domain.errors",
     "Refused": "domain.errors",
+    "Versions": "domain.action",
     "ResultNotStored": "domain.errors",
     "RolledBack": "domain.errors",
 }
@@ -56,6 +58,7 @@ __all__ = [
     "ResultNotStored",
     "RolledBack",
     "Run",
+    "Versions",
 ]
 
 

@@ -2,7 +2,7 @@
 
 | variable | meaning | default |
 |---|---|---|
-| `INTERLOCK_URL` | the store: `sqlite:///a.db`, `sqlite:////var/a.db`, `memory://` | a file in the platform's data folder |
+| `INTERLOCK_URL` | the store: `sqlite:///a.db`, `sqlite:////var/a.db`, `memory://` | a file in the data folder |
 | `INTERLOCK_PROFILE` | `record`, `phase1`, `cautious` or `earned` | `cautious` |
 | `INTERLOCK_LEASE` | seconds an executor may be silent before its claims are in doubt | 30 |
 | `INTERLOCK_EXPENSIVE_FROM` | the cost from which a call is asked about | 100 |

@@ -66,7 +66,12 @@ class Children:
             self._all.append(child)
         child.stdin.write(json.dumps(request) + "\n")
         child.stdin.flush()
-        answer: dict[str, Any] = json.loads(child.stdout.readline())
+        line = child.stdout.readline()
+        if not line:
+            raise RuntimeError(
+                f"{HERE / 'crash_child.py'} ended with {child.wait()}; its own words are on the error stream"
+            )
+        answer: dict[str, Any] = json.loads(line)
         return answer
 
     def close(self) -> None:

@@ -201,7 +201,7 @@ class Session:
                 receipt = self.desk.approve(card.id, digest=card.digest)
             elif self.witness.saw(view.about.action.tool):
                 done = f"{view.about.action.tool} of x"
-                receipt = self.desk.reconcile(card.id, digest=card.digest, found="done", result=done, has_result=True)
+                receipt = self.desk.reconcile(card.id, digest=card.digest, found="done", result=done)
             else:
                 receipt = self.desk.reconcile(card.id, digest=card.digest, found="run_again")
             with (self.folder / "acknowledged").open("a") as acknowledged:

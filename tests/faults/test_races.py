@@ -379,7 +379,7 @@ def test_an_outcome_after_a_person_has_reconciled_is_a_conflict_on_record(tmp_pa
         card.id,
         digest=card.digest,
         found=found,
-        **({"result": "by hand", "has_result": True} if found == "done" else {}),
+        **({"result": "by hand"} if found == "done" else {}),
     )
     before = action(other)
     go.set()

@@ -64,7 +64,7 @@ def test_changed_arguments_diverge_and_nothing_runs(both: Rehearsal) -> None:
     with pytest.raises(Diverged) as diverged:
         program("eve")
     assert ledger == []
-    assert (diverged.value.expected, diverged.value.got) == ("send", "send")
+    assert (diverged.value.expected, diverged.value.got) == ('send(to="bob")', 'send(to="eve")')
     run = both.il.kernel.run("job")  # type: ignore[arg-type]
     assert run is not None
     assert (run.state.value, both.states("job")) == ("diverged", ["cleared"])
@@ -161,7 +161,7 @@ def test_a_call_in_the_middle_that_is_gone_diverges_at_the_next_new_call(stage: 
     stage.reviewer.decide("approve")
     with pytest.raises(Diverged) as diverged, stage.il.run("job"):
         [office.log("first"), office.log("third")]
-    assert diverged.value.expected == "log"
+    assert diverged.value.expected == 'log(line="second")'
     assert ledger == ["logged first", "logged second"]
 
 

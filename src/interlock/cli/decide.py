@@ -106,7 +106,7 @@ def reconcile(
     """
     if result is not None and found != "done":
         raise click.UsageError("--result belongs to --found done")
-    given: dict[str, Any] = {} if result is None else {"result": read_json(result, "--result"), "has_result": True}
+    given: dict[str, Any] = {} if result is None else {"result": read_json(result, "--result")}
     with desk_of(state) as desk:
         card = named(desk, ref, digest)
         seen = None

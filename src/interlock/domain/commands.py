@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from interlock.domain.decision import Verdict
@@ -96,6 +97,20 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveBack:
+    """An executor returns a claim whose tool it never started."""
+
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proceed:
+    """A soft checkpoint's window, which opened at `opened_at`, has passed in silence (if it has)."""
+
+    opened_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Settle:
     """An executor reports what came of the claim with this fence."""
 
@@ -162,6 +177,8 @@ Command = (
     | Withdraw
     | Supersede
     | Take
+    | GiveBack
+    | Proceed
     | Settle
     | LoseLease
     | AskPeople

@@ -87,11 +87,16 @@ class ResultNotStored(InterlockError):
 
 
 class RolledBack(InterlockError):
-    """The action ran and was rolled back; its old success no longer holds."""
+    """The action ran and was rolled back, or half so; its old success no longer holds.
 
-    def __init__(self, tool: str, action: ActionId | None = None) -> None:
-        super().__init__("rolled_back", f"{tool} ran and was rolled back")
-        self.args = (tool, action)
+    `state` is `rolled_back`, `rolling_back` or `rollback_failed`.
+    """
+
+    def __init__(self, tool: str, action: ActionId | None = None, state: str = "rolled_back") -> None:
+        told = {"rolling_back": "is being rolled back", "rollback_failed": "its rollback failed half way"}
+        super().__init__("rolled_back", f"{tool} ran and {told.get(state, 'was rolled back')}")
+        self.args = (tool, action, state)
+        self.state = state
         self.action = action
 
 

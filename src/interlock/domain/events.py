@@ -32,6 +32,7 @@ class EventType(StrEnum):
     ACTION_REFUSED = "ActionRefused"
     ACTION_HELD_AGAIN = "ActionHeldAgain"
     ACTION_CLAIMED = "ActionClaimed"
+    ACTION_GIVEN_BACK = "ActionGivenBack"
     ACTION_DONE = "ActionDone"
     ACTION_FAILED = "ActionFailed"
     ACTION_IN_DOUBT = "ActionInDoubt"

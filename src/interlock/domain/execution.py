@@ -20,6 +20,14 @@ MAX_TRIES = 3
 """How often one revision is executed without a person: the first time and two repetitions."""
 
 
+def give_back(action: Action, _: Interrupt | None, command: c.GiveBack, __: datetime) -> Moved:
+    """A claim comes back unused: nothing happened, and the approval goes on ageing."""
+    if action.state is not ActionState.EXECUTING or command.fence != action.fence:
+        return Moved(action)
+    back = replace(action, state=ActionState.CLEARED, tries=action.tries - 1, process=None, claimed_at=None)
+    return Moved(back, (), (Fact(EventType.ACTION_GIVEN_BACK, {"fence": command.fence}),))
+
+
 def may_rerun(action: Action) -> bool:
     """Whether an action in doubt may be executed again without asking anybody."""
     return action.traits.reruns and action.tries < MAX_TRIES

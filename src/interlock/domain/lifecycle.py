@@ -27,6 +27,7 @@ from interlock.domain.execution import (
     MAX_TRIES,
     ask,
     end_rollback,
+    give_back,
     lose,
     may_rerun,
     reconcile,
@@ -215,6 +216,18 @@ def _leave_behind(
     return refuse(action, kind, reason, now, event, by=by, card=closed)
 
 
+def _proceed(action: Action, card: Interrupt | None, command: c.Proceed, now: datetime) -> Moved:
+    """Silence lets a soft checkpoint go, and nothing else; in nobody's name."""
+    soft = action.ruling.policy is InterruptPolicy.SOFT_CHECKPOINT and action.ruling.window is not None
+    if action.state is not ActionState.HELD or card is None or not card.open or not soft or due(action, card, now):
+        return expire(action, card, c.Expire(), now)
+    if action.ruling.window is None or now < command.opened_at + action.ruling.window:
+        return Moved(action)
+    gone_on = replace(action, state=ActionState.CLEARED, cleared_at=now, cleared_by=None)
+    fact = Fact(EventType.SILENCE_PROCEEDED, {"digest": card.digest}, interrupt=card.id)
+    return Moved(gone_on, (close(card, Ending.PROCEEDED, now),), (fact,))
+
+
 def _try_anew(action: Action, _: Interrupt | None, __: c.TryAnew, ___: datetime) -> Moved:
     lapsed = action.refusal in (
         RefusalKind.EXPIRED,
@@ -234,6 +247,8 @@ _HANDLERS: Mapping[type, object] = {
     c.Withdraw: _withdraw,
     c.Supersede: _supersede,
     c.Take: take,
+    c.GiveBack: give_back,
+    c.Proceed: _proceed,
     c.Settle: settle,
     c.LoseLease: lose,
     c.AskPeople: ask,

@@ -170,14 +170,13 @@ class ReviewDesk:
         *,
         digest: str,
         found: str,
-        result: object = None,
-        has_result: bool = False,
+        result: object = ...,
         note: str = "",
         shown: Shown | None = None,
     ) -> Receipt:
         """Say what happened to an action in doubt: `done` (with its result, if known), `failed` or `run_again`."""
         self._check(id=interrupt, digest=digest, note=note, found=found)
-        verdict = FOUND.get(found)
+        verdict = FOUND.get(found.replace("-", "_"))
         if verdict is None:
             raise DecisionError("bad_verdict", f"{found!r} is no finding", f"Use {', '.join(FOUND)}.")
         if verdict is not Verdict.FOUND_DONE:
@@ -185,7 +184,7 @@ class ReviewDesk:
             return self._decide(
                 interrupt, digest, verdict, note, shown, words if verdict is Verdict.FOUND_FAILED else ...
             )
-        if has_result:
+        if result is not ...:
             return self._decide(interrupt, digest, verdict, note, shown, self._result(interrupt, result))
         unknown: Json = {"$t": "opaque", "v": ["reconciled", "it happened, says a reviewer, without its result", ""]}
         return self._decide(interrupt, digest, verdict, note, shown, unknown, stored=False)

@@ -33,6 +33,7 @@ from interlock.usecases.cancel import cancel
 from interlock.usecases.claim import claim, standing
 from interlock.usecases.draft import Draft
 from interlock.usecases.enter_run import Entry, enter_run
+from interlock.usecases.give_back import give_back
 from interlock.usecases.leave_run import leave_run
 from interlock.usecases.park import park
 from interlock.usecases.probe import probed
@@ -270,6 +271,9 @@ class InProcessGate(Holder):
         environment = run.versions.environment if run is not None else ""
         ruling_now = rule(self.policy, request.spec, request.rationale, environment=environment)
         return self.store.write(claim(request, action, ruling_now, self._ids))
+
+    def give_back(self, action: ActionId, process: ProcessId, fence: int) -> Future[Standing]:
+        return self.store.write(give_back(action, process, fence, self._ids))
 
     def settle(self, action: ActionId, process: ProcessId, fence: int, outcome: Outcome) -> Future[Standing]:
         return self._say(settle(action, process, fence, outcome, self._ids))

@@ -94,6 +94,10 @@ class Gate(Protocol):
         """
         ...
 
+    def give_back(self, action: ActionId, process: ProcessId, fence: int) -> Future[Standing]:
+        """Return a claim whose tool was never started: nothing happened, and the action is cleared again."""
+        ...
+
     def settle(self, action: ActionId, process: ProcessId, fence: int, outcome: Outcome) -> Future[Standing]:
         """Report what came of a claim. Telling it twice is fine; a late report is evidence."""
         ...

@@ -154,7 +154,11 @@ class Change(Generic[R_co]):
     Rows replace the row of the same id (revisions, decisions and blobs are only ever added; adding
     a blob that is there already is fine). `refusal` is raised to the asker *after* the commit: a
     refusal leaves its evidence. `events` are appended in order, behind everything committed before.
-    `wakes` tells engines that there is something to do (a hint; the rows decide).
+
+    Actions, revisions, cards and decisions may only name runs, actions and cards that are there or
+    come with them, and no two actions stand for one call; else `StoreError` `store_inconsistent`.
+    What a row is about never changes: the run, call, agent, tool and `proposed_at` of an action; of
+    a card everything but `why`, `expires_at` and its ending; the kind of work.
     """
 
     reply: R_co

@@ -284,9 +284,7 @@ class GateContract:
         assert doubt.interrupt is not None
         assert (doubt.interrupt.kind, doubt.interrupt.expires_at) == (InterruptKind.RECONCILE, None)
         assert gate.claim(request, standing.action.id).result().claim is None
-        desk.reconcile(
-            doubt.interrupt.id, digest=doubt.interrupt.digest, found="done", result="by hand", has_result=True
-        )
+        desk.reconcile(doubt.interrupt.id, digest=doubt.interrupt.digest, found="done", result="by hand")
         assert gate.look(standing.action.id).action.result == b'"by hand"'
 
     def test_a_doubt_of_what_is_reversible_is_claimed_again_three_times_in_all(self, gate: GateUnderTest) -> None:

@@ -170,7 +170,7 @@ class ScriptedReviewer:
                 return self.desk.respond(card, digest=digest, result=said.result, note=note)
             case "done" | "failed" | "run_again":
                 return self.desk.reconcile(
-                    card, digest=digest, found=said.verdict, result=said.result, has_result=said.has_result, note=note
+                    card, digest=digest, found=said.verdict, result=said.result if said.has_result else ..., note=note
                 )
             case other:
                 raise SettingsError(

@@ -30,8 +30,8 @@ class RunHandle:
 
     def __repr__(self) -> str:
         run = self._row()
-        waits = "".join(f", url={card_url!r}" for card_url in [self.url] if card_url)
-        return f"Run(id={self.id!r}, status={run.state.value!r}{waits})"
+        cards = [card.fingerprint for card in self.waiting_for]
+        return f"Run(id={self.id!r}, status={run.state.value!r}" + (f", cards={cards}" if cards else "") + ")"
 
     def _row(self) -> Run:
         run = self._runtime.run(self.id)

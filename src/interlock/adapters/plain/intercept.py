@@ -8,7 +8,7 @@ from typing import Any, cast
 from interlock.adapters.plain import outcomes
 from interlock.adapters.plain.drivers import Drivers, Ended, Execute, Flow, Pause
 from interlock.adapters.plain.free import Free
-from interlock.adapters.plain.places import Frame, Pass, Scope, current, entered, pop, push, running_task
+from interlock.adapters.plain.places import Frame, Pass, Scope, call_text, current, entered, pop, push, running_task
 from interlock.adapters.plain.probing import ask
 from interlock.adapters.plain.tool import Tool, bind, earlier_forms, encode
 from interlock.domain.action import Action, ActionRequest, ActionState, Claim, Rationale, arguments_bytes
@@ -115,15 +115,14 @@ class Interceptor:
     def _leave(self, scope: Scope, answer: object) -> None:
         """A call was interrupted while the gate answered: leave nothing behind that the code could overlook.
 
-        A claim whose tool never started had no effect: that is said, rather than left in doubt. What is
-        not over pauses the run: code that goes on without it (after a time-out, say) must not.
+        A claim whose tool never started is given back, rather than left in doubt. What is not over
+        pauses the run: code that goes on without it (after a time-out, say) must not.
         """
         if not isinstance(answer, Standing):
             return
         if answer.claim is not None:
-            outcome = outcomes.failed(OutcomeKind.FAILED, NoEffect("it was interrupted before it started"))
-            self.gate.settle(answer.action.id, self.runtime.process, answer.claim.fence, outcome).result()
-        elif answer.action.state in ACTIVE:
+            answer = self.gate.give_back(answer.action.id, self.runtime.process, answer.claim.fence).result()
+        if answer.action.state in ACTIVE:
             scope.pass_.park(scope, self._pause(scope, answer, f"{answer.action.tool} was interrupted and is not over"))
 
     def _pause(self, scope: Scope, standing: Standing, why: str) -> Interrupted:
@@ -147,9 +146,8 @@ class Interceptor:
         else:
             try:
                 standing = cast("Standing", (yield self.gate.propose(request)))
-            except Diverged as diverged:
-                pass_.diverged = diverged
-                raise
+            except Diverged:
+                raise pass_.diverge(request.unseen, call_text(tool.spec.name, request.arguments)) from None
         cause: BaseException | None = None
         while True:
             if standing.claim is not None:
@@ -199,7 +197,7 @@ class Interceptor:
             parent=frame.parent,
             inside=frame.inside,
             own_call_id=occurrence is not None,
-            unseen=missing,
+            unseen=pass_.told(missing) if missing is not None else "",
             rationale=self._rationale(),
         )
         return request, past.action if past is not None else None
@@ -300,7 +298,7 @@ class Interceptor:
         if error is None or ended.returned:
             outcome = outcomes.done(tool.result, ended.value, self.runtime.put_blobs)
         else:
-            outcome = outcomes.failed(self._kind(tool, error), error)
+            outcome = outcomes.failed(self._kind(tool, error, claim), error)
         try:
             settled = cast("Standing", (yield self.gate.settle(action.id, request.process, claim.fence, outcome)))
         except InterlockError as unsaid:
@@ -321,14 +319,18 @@ class Interceptor:
             raise error
         return settled, error, ended.value
 
-    def _kind(self, tool: Tool, error: BaseException) -> OutcomeKind:
-        """An exception is not "did not happen", unless the tool says so or has nothing to happen."""
-        harmless = tool.spec.reversibility is Reversibility.READ_ONLY or (
-            tool.spec.composite and isinstance(error, Exception)
-        )
-        if isinstance(error, (NoEffect, *tool.no_effect_on)) or (harmless and isinstance(error, Exception)):
+    def _kind(self, tool: Tool, error: BaseException, claim: Claim) -> OutcomeKind:
+        """An exception is not "did not happen", unless the tool says so or has nothing to happen.
+
+        A reversible tool that raised every time it was tried has failed: the agent should see its error, and a
+        person need not be asked about what can be undone anyway.
+        """
+        kind = tool.spec.reversibility
+        harmless = tool.spec.composite or kind is Reversibility.READ_ONLY
+        exhausted = kind is Reversibility.REVERSIBLE and claim.tries >= MAX_TRIES
+        if isinstance(error, (NoEffect, *tool.no_effect_on)):
             return OutcomeKind.FAILED
-        return OutcomeKind.IN_DOUBT
+        return OutcomeKind.FAILED if isinstance(error, Exception) and (harmless or exhausted) else OutcomeKind.IN_DOUBT
 
     def _arguments(self, tool: Tool, claim: Claim, action: Action) -> tuple[tuple[object, ...], dict[str, object]]:
         """The arguments to execute: the stored ones, whatever the code passed this time."""

@@ -92,9 +92,10 @@ def ending_error(action: Action, no_effect_on: Sequence[type[BaseException]]) ->
             "nested_pause": "it would pause inside a tool that cannot pause",
             "tool_changed": "the tool changed while it waited",
         }.get(kind, f"{kind} by {by}; do not retry it")
-        message = f"{action.tool} was not run: {told}" + (f" ({action.words})" if action.words else "")
+        say = action.words and kind not in ("expired", "nested_pause")  # those words are ours, and said already
+        message = f"{action.tool} was not run: {told}" + (f" ({action.words})" if say else "")
         mend = "Declare the outer tool composite=True." if kind == "nested_pause" else ""
         return Refused(kind, message, words=action.words, by=by, tool=action.tool, action=action.id, mend=mend)
     if action.state in (ActionState.ROLLED_BACK, ActionState.ROLLBACK_FAILED, ActionState.ROLLING_BACK):
-        return RolledBack(action.tool, action.id)
+        return RolledBack(action.tool, action.id, action.state.value)
     return None

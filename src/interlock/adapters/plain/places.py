@@ -9,18 +9,21 @@ divergence visible); branches are independent of each other.
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from asyncio import events as asyncio_events
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from interlock.domain.action import PastCall, call_key
 from interlock.domain.errors import CallError, Diverged, Interrupted, StoreError
 from interlock.domain.ids import ActionId, CallKey, InterruptId, RunId
 from interlock.domain.run import PassGrant
+from interlock.ports.runtime import Runtime
+from interlock.schema import Json, tree_to_plain
 
 
 class Scope:
@@ -76,7 +79,7 @@ class Scope:
 class Pass:
     """One entry into a run: what earlier passes did, what this one has done, what it waits for."""
 
-    def __init__(self, grant: PassGrant, wait_until: Callable[[], float], runtime: object = None) -> None:
+    def __init__(self, grant: PassGrant, wait_until: Callable[[], float], runtime: Runtime) -> None:
         self.grant = grant
         self.runtime = runtime
         self.run_id: RunId = grant.run.id
@@ -124,7 +127,7 @@ class Pass:
         arguments: bytes,
         occurrence_key: str | None,
         earlier: Callable[[], Iterable[bytes]] = tuple,
-    ) -> tuple[CallKey, int, PastCall | None, str]:
+    ) -> tuple[CallKey, int, PastCall | None, PastCall | None]:
         """Find the call's key, its order, its record in earlier passes, and the call that should have come first.
 
         `earlier` gives the arguments as earlier versions of the tool would have had them.
@@ -145,7 +148,7 @@ class Pass:
 
     def _place(
         self, scope: Scope, tool: str, target: str, arguments: bytes, occurrence_key: str | None
-    ) -> tuple[CallKey, int, PastCall | None, str]:
+    ) -> tuple[CallKey, int, PastCall | None, PastCall | None]:
         with self.lock:
             occurrence = scope.count((tool, arguments, occurrence_key))
             attempt, first = 1, ""
@@ -163,12 +166,24 @@ class Pass:
                 if past is None or not past.retried:
                     break
                 attempt += 1
-            missing = "" if past is not None else next((each.tool for each in scope.expected.values()), "")
+            missing = None if past is not None else next(iter(scope.expected.values()), None)
             return key, past.seq if past is not None else self.next_seq(), past, missing
 
     def inner_path(self, scope: Scope, tool: str, key: str) -> str:
         """The path of the scope inside an execution: the same one for every attempt of that call."""
         return f"{scope.path}/{tool}:{self.first_attempt.get(key, key)[:12]}"
+
+    def diverge(self, expected: str, got: str) -> Diverged:
+        """End the pass: the code took another way than the record."""
+        said = f"run {self.run_id} called {got}, but the record expects {expected} first"
+        self.diverged = Diverged(said, run=self.run_id, expected=expected, got=got)
+        return self.diverged
+
+    def told(self, past: PastCall) -> str:
+        """An earlier call in words, for the two sides of a divergence."""
+        body = cast("dict[str, Any]", past.outcome) if past.action is None else {}
+        arguments = self.runtime.arguments(past.action) if past.action is not None else body.get("arguments")
+        return call_text(past.tool, arguments)
 
     def next_seq(self) -> int:
         """The order of the next new call in this run."""
@@ -376,3 +391,10 @@ def watch_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
 
 def _make(previous: Any, loop: asyncio.AbstractEventLoop, coro: Any, options: dict[str, Any]) -> Any:
     return previous(loop, coro, **options) if previous is not None else asyncio.Task(coro, loop=loop, **options)
+
+
+def call_text(tool: str, arguments: object) -> str:
+    """A call in one line, cut to what can be read at a glance."""
+    values = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
+    said = ", ".join(f"{name}={json.dumps(tree_to_plain(cast('Json', tree)))}" for name, tree in values.items())
+    return f"{tool}({said if len(said) <= 120 else said[:119] + '…'})"

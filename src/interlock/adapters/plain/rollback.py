@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Protocol
 
+from interlock.adapters.plain import outcomes
 from interlock.adapters.plain.probing import call
 from interlock.adapters.plain.tool import Tool
 from interlock.domain.action import Action
@@ -37,7 +40,8 @@ class Rollbacks(Protocol):
 def roll_back(kernel: Rollbacks, tools: Mapping[str, Tool], action_id: ActionId, by: str) -> Action | None:
     """Carry out a rollback that a person asked for. `compensate` gets the arguments as the tool did.
 
-    `precheck` (same arguments) answers whether the world is still as the action left it; anything but
+    If it has a parameter `result` (and the tool has none of that name), it gets the recorded result as well.
+    `precheck` (called likewise) answers whether the world is still as the action left it; anything but
     True is a conflict, and nothing is undone. Answers None where the action is no longer to be undone.
     """
     name = kernel.tool_of(action_id)
@@ -57,11 +61,15 @@ def roll_back(kernel: Rollbacks, tools: Mapping[str, Tool], action_id: ActionId,
     try:
         values = tool.parameters.decode(fill(json.loads(json.dumps(arguments)), kernel.blob))
         args, kwargs = tool.parameters.call_args(values, {tool.spec.idempotency_key or "": f"{action.id}.rollback"})
-        if tool.precheck is not None and call(tool.precheck, args, kwargs) is not True:
+        outcome = partial(outcomes.result_of, action, tool.result, kernel.blob)
+        if (
+            tool.precheck is not None
+            and call(tool.precheck, args, _with(tool, tool.precheck, kwargs, outcome)) is not True
+        ):
             return kernel.end_rollback(
                 action_id, action.fence, "conflict", "the world has moved on since; nothing was undone"
             )
-        call(tool.compensate, args, kwargs)
+        call(tool.compensate, args, _with(tool, tool.compensate, kwargs, outcome))
     except Exception as error:
         return kernel.end_rollback(action_id, action.fence, "failed", f"{type(error).__name__}: {error}"[:300])
     except BaseException:
@@ -70,3 +78,14 @@ def roll_back(kernel: Rollbacks, tools: Mapping[str, Tool], action_id: ActionId,
         )
         raise
     return kernel.end_rollback(action_id, action.fence, "done")
+
+
+def _with(
+    tool: Tool, hook: Callable[..., object], kwargs: dict[str, object], outcome: Callable[[], object]
+) -> dict[str, object]:
+    """The keyword arguments of a hook: the tool's own, and the result where the hook asks for it."""
+    try:
+        wants = "result" in inspect.signature(hook).parameters
+    except (TypeError, ValueError):
+        wants = False
+    return {**kwargs, "result": outcome()} if wants and "result" not in tool.parameters.names else kwargs

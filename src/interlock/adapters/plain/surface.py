@@ -161,6 +161,13 @@ class PlainAdapter:
             )
         tool = make_tool(fn, check_keywords(name, {**declared, **keywords, "name": name}))
         self._check(tool.spec)
+        other = self.tools.get(tool.spec.name)
+        if other is not None and other.spec.target != tool.spec.target:
+            raise SettingsError(
+                "tool_twice",
+                f"there is another tool {tool.spec.name} already ({other.spec.target.removeprefix('python:')})",
+                "Give one of them another name=.",
+            )
         self.tools[tool.spec.name] = tool
         return _wrapper(self._interceptor, tool)
 
@@ -194,6 +201,13 @@ class PlainAdapter:
                 f"workflow {named}: {error.path}: {error.reason}",
                 "Annotate it with a type that can be stored.",
             ) from error
+        taken = sorted({"key", "wait"} & set(parameters.names))
+        if taken:
+            raise SettingsError(
+                "reserved_parameter",
+                f"workflow {named} has a parameter {taken[0]}, which start(...) takes for itself",
+                "Give the parameter another name.",
+            )
         made = Workflow(
             self._driver,
             fn,

@@ -15,6 +15,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast, get_args
 
+from interlock.adapters.plain.keywords import check_kinds, users_frame
 from interlock.domain.action import arguments_bytes
 from interlock.domain.errors import CallError, SettingsError
 from interlock.domain.tool import CONFIDENCE_GATED, InterruptPolicy, Reach, Reversibility, ToolSpec
@@ -188,7 +189,7 @@ def _result(name: str, fn: Callable[..., object], keywords: Keywords, spec: Tool
         warnings.warn(
             f"the result of {name} cannot be stored ({reason}); after a pause, later passes get "
             "ResultNotStored instead of it. Return a type that can be stored, or declare one with result=.",
-            stacklevel=4,
+            stacklevel=users_frame(),
         )
     return codec_for(Any)
 
@@ -216,7 +217,9 @@ def check_keywords(name: str, given: Mapping[str, object], also: frozenset[str] 
             f"{name}: there is no keyword {min(unknown)}",
             f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(KEYWORDS))}.",
         )
-    return cast("Keywords", {key: value for key, value in given.items() if key in KEYWORDS})
+    known = {key: value for key, value in given.items() if key in KEYWORDS}
+    check_kinds(name, known)
+    return cast("Keywords", known)
 
 
 def duration(name: str, keyword: str, keywords: Mapping[str, object]) -> timedelta | None:

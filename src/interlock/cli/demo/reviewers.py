@@ -45,7 +45,7 @@ class Script:
             found = witnessed(self._folder, view.about)
             if found:
                 self._desk.reconcile(
-                    card.id, digest=card.digest, found="done", result=found[0], has_result=True,
+                    card.id, digest=card.digest, found="done", result=found[0],
                     note=f"looked at the witness: it is there, {len(found)} time(s)",
                 )  # fmt: skip
             else:
@@ -172,7 +172,7 @@ class Person:
         if typed in ("d", "done"):
             held = witnessed(self._folder, view.about)
             self._desk.reconcile(
-                card.id, digest=card.digest, found="done", result=held[0] if held else None, has_result=bool(held),
+                card.id, digest=card.digest, found="done", result=held[0] if held else ...,
                 shown=shown,
             )  # fmt: skip
             return True

@@ -37,7 +37,7 @@ TYPES = (
     "ActionWithdrawn", "ActionSuperseded", "ActionRetried", "CompositeSuspended", "ReconcileOpened", "DecisionRecorded",
     "DecisionRefused", "LateRejectionRecorded", "ApprovalRevoked", "InterruptExpired", "SilenceProceeded",
     "LateOutcomeRecorded", "OutcomeConflicted", "RollbackStarted", "RollbackDone", "RollbackFailed",
-    "RollbackConflicted", "FreezeSet", "FreezeReleased", "ProcessLost", "WorkPoisoned",
+    "RollbackConflicted", "FreezeSet", "FreezeReleased", "ProcessLost", "WorkPoisoned", "ActionGivenBack",
 )  # fmt: skip
 """Types by their number in form 1. Append only: a number that was written keeps its meaning."""
 

@@ -1,0 +1,258 @@
+"""Stories of runs that took other ways than straight through."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock import Interlock, NoEffect, Refused
+
+
+def story(shop: Any, run: str) -> str:
+    return shop.cli("show", run).output
+
+
+def approve(shop: Any, run: str) -> None:
+    assert shop.cli("approve", shop.waiting(run), "--yes").exit_code == 0
+
+
+def test_a_redirection_reaches_the_agent_and_it_plans_again(shop: Any) -> None:
+    shop.cli("redirect", shop.held_mail(), "--note", "write to their lawyer")
+    shop.work()
+    text = story(shop, "mail-1")
+    assert "redirected" in text
+    assert "“write to their lawyer”" in text
+    assert "plans again" in text
+
+
+def test_an_answer_by_a_person_is_told_as_such(shop: Any) -> None:
+    fingerprint = shop.held_mail()
+    shop.cli("respond", fingerprint, "--result", '"by hand"')
+    text = story(shop, "mail-1")
+    assert "Result: “by hand”. The tool did not run." in text
+    assert "done by the word of" in shop.cli("show", fingerprint).output
+
+
+def test_what_policy_denies_is_refused_at_once(shop: Any) -> None:
+    @shop.il.tool("irreversible", interrupt_policy="deny")
+    def wipe() -> None: ...
+
+    @shop.il.workflow
+    def wiping() -> str:
+        try:
+            wipe()
+        except Refused as refused:
+            return refused.kind
+        return "ran"
+
+    wiping.start(key="wiping")
+    text = story(shop, "wiping")
+    assert "Was refused" in text
+    assert "Denied by policy" in text
+
+
+def test_what_was_turned_down_is_not_asked_again(shop: Any) -> None:
+    @shop.il.workflow
+    def stubborn() -> str:
+        for _ in range(2):
+            try:
+                return shop.send_email("a@x.example", "s", "b")
+            except Refused:
+                continue
+        return "gave up"
+
+    stubborn.start(key="stubborn")
+    shop.cli("reject", shop.waiting("stubborn"))
+    shop.work()
+    text = story(shop, "stubborn")
+    assert "rejected" in text
+    assert "Without a word." in text
+    assert "the same was turned down before" in text
+
+
+def test_a_failure_without_effect_is_told_as_such(shop: Any) -> None:
+    shop.fails = NoEffect("mailbox full")
+    fingerprint = shop.held_mail()
+    approve(shop, "mail-1")
+    shop.work()
+    text = story(shop, "mail-1")
+    assert "mailbox full" in text
+    assert "Known to have had no effect." in text
+    assert "failed, known to have had no effect" in shop.cli("show", fingerprint).output.replace("\n", "")
+
+
+def test_doubt_and_what_was_found_are_told(shop: Any) -> None:
+    fingerprint = shop.doubtful()
+    before = story(shop, "refund-1")
+    assert "Nobody knows whether it happened." in before
+    assert "asks whether it happened" in before
+    shop.cli("reconcile", fingerprint, "--found", "failed", "--note", "the bank says no")
+    shop.work()
+    text = story(shop, "refund-1")
+    assert "It did not happen. “the bank says no”" in text
+    closed = shop.cli("show", fingerprint).output
+    assert "reconciled" in closed
+    assert "FOUR ANSWERS" not in closed
+
+
+def test_a_second_try_with_the_same_key_is_told(shop: Any) -> None:
+    tries: list[int] = []
+
+    @shop.il.tool("irreversible", idempotent=True)
+    def pay(to: str) -> str:
+        tries.append(1)
+        if len(tries) == 1:
+            raise TimeoutError("no answer")
+        return "paid"
+
+    @shop.il.workflow
+    def paying() -> str:
+        return pay("ana")
+
+    paying.start(key="paying")
+    approve(shop, "paying")
+    shop.work()
+    assert "Tried again" in story(shop, "paying")
+
+
+@pytest.mark.parametrize(
+    ("hooks", "says"),
+    [
+        ({"compensate": lambda order: 1 / 0}, "Not undone"),
+        ({"compensate": lambda order: None, "precheck": lambda order: False}, "Not undone"),
+        ({"compensate": lambda order: None}, "Undone"),
+    ],
+)
+def test_what_became_of_a_rollback_is_told(shop: Any, hooks: dict[str, Callable[..., object]], says: str) -> None:
+    @shop.il.tool("compensable", **hooks)
+    def book(order: str) -> str:
+        return "booked"
+
+    @shop.il.workflow
+    def booking() -> str:
+        return book("88")
+
+    booking.start(key="booking")
+    fingerprint = shop.waiting("booking")
+    approve(shop, "booking")
+    shop.work()
+    action = shop.json("show", "booking")["actions"][0]["id"]
+    assert f"rollback {action}" in story(shop, "booking")
+    shop.cli("rollback", action, "--yes")
+    shop.work()
+    assert says in story(shop, "booking")
+    assert "it was done" in shop.cli("show", fingerprint).output
+
+
+def test_code_that_took_another_way_is_stopped_and_can_be_accepted(shop: Any) -> None:
+    new_way: list[bool] = []
+
+    @shop.il.workflow
+    def changing() -> str:
+        if new_way:
+            return shop.send_email("new@x.example", "s", "b")
+        return shop.send_email("old@x.example", "s", "b")
+
+    changing.start(key="changing")
+    fingerprint = shop.waiting("changing")
+    approve(shop, "changing")
+    new_way.append(True)
+    shop.work()
+    text = story(shop, "changing")
+    assert "Its code took another way" in text
+    assert "retry changing --accept-divergence" in text
+    assert "[diverged]" in shop.cli("retry", "changing").stderr
+    assert shop.cli("retry", "changing", "--accept-divergence").exit_code == 0
+    shop.work()
+    approve(shop, "changing")
+    shop.work()
+    text = story(shop, "changing")
+    assert "retried" in text
+    assert "superseded" in shop.cli("show", fingerprint).output
+
+
+def test_nothing_ran_after_the_deadline_and_a_late_no_is_kept(tmp_path: Path, shop: Any) -> None:
+    from interlock.stores.sqlite import SqliteStore
+    from interlock.testing import ManualClock
+
+    path = tmp_path / "late.db"
+    clock = ManualClock(datetime.now(UTC) - timedelta(hours=9))
+    il = Interlock(agent="billing", store=SqliteStore(path, clock=clock))
+
+    @il.tool("irreversible")
+    def send(to: str) -> str:
+        return "sent"
+
+    @il.workflow
+    def late(to: str) -> str:
+        return send(to)
+
+    late.start("ana", key="late")
+    late.start("bob", key="later")
+    il.close()
+    shop.url = f"sqlite:///{path}"
+    first, second = (shop.waiting(run) for run in ("late", "later"))
+    assert "expired" in shop.cli("inbox").output
+    refused = shop.cli("approve", first, "--yes")
+    assert refused.exit_code == 1
+    assert "[expired]" in refused.stderr
+    done = shop.cli("reject", second)
+    assert done.exit_code == 0
+    assert "The card had expired before; nothing ran." in done.output
+    assert "Expired" in story(shop, "late")
+    assert "expired, nobody decided in time" in shop.cli("show", first).output
+
+
+def test_an_old_approval_says_that_it_is_asked_again(shop: Any) -> None:
+    from interlock.cli.standing import standing
+    from interlock.domain.run import Run
+
+    approve(shop, "mail-1") if shop.held_mail() else None
+    with shop.desk() as desk:
+        view = desk.story("mail-1")
+    later = view.now + timedelta(days=2)
+    run: Run = view.run
+    assert "too old by now" in standing(view.actions[0], run, later)
+
+
+def test_calls_of_one_kind_are_summed_up(shop: Any) -> None:
+    @shop.il.tool("read_only")
+    def look_up(number: int) -> int:
+        return number
+
+    @shop.il.workflow
+    def reading() -> int:
+        return sum(look_up(number % 5) for number in range(9)) + shop.il.step(len, "abc")
+
+    reading.start(key="reading")
+    text = story(shop, "reading")
+    assert "(2 times)" in text
+    assert "and 2 other calls" in text
+    assert "Worked out" in text
+
+
+def test_a_worker_that_died_is_told_and_the_next_one_takes_over(shop: Any) -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import os\nfrom interlock import Interlock\n"
+        f"il = Interlock({shop.url!r}, agent='billing')\n"
+        "@il.tool('compensable')\ndef act() -> None: os._exit(1)\n"
+        "@il.workflow\ndef dying() -> None: act()\n"
+        "from interlock import Desk\n"
+        "dying.start(key='dying')\n"
+        f"with Desk({shop.url!r}) as desk:\n"
+        "    (view,) = desk.open()\n"
+        "    desk.approve(view.card.id, digest=view.card.digest)\n"
+        "il.worker().run_until_idle()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "is gone; a worker takes it over" in story(shop, "dying")
+    shop.work()
+    text = story(shop, "dying")
+    assert "Broke off" in text
+    assert "its executor is gone" in text
