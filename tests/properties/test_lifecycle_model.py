@@ -400,6 +400,10 @@ class Trace:
         if (action.revision, action.digest) != (before.revision, before.digest):
             assert isinstance(command, c.Decide)
             assert command.verdict is Verdict.MODIFY
+        if action.state is S.HELD:
+            assert (action.cleared_by, action.cleared_at, action.process) == (None, None, None), (
+                "no yes outlives a card"
+            )
         if before.state is S.REFUSED:
             assert replace(action, retried=before.retried) == before, "what was refused never moves again"
         if before.state is S.DONE:
@@ -490,8 +494,8 @@ proposals = st.builds(
 
 # What may well happen next, often enough to be seen: an action that nobody moves teaches nothing.
 NEXT = {
-    "held": ("approved", "approved", "decided", "lapsed", "edge"),
-    "cleared": ("taken", "taken", "taken", "taken_in_a_changed_world", "edge", "revoked"),
+    "held": ("approved", "approved", "decided", "edited", "decided_at_the_edge", "lapsed"),
+    "cleared": ("taken", "taken", "taken", "taken_in_a_changed_world", "taken_at_the_edge", "revoked"),
     "executing": ("reported", "lost", "lost"),
     "in_doubt": (
         "taken",
@@ -506,7 +510,7 @@ NEXT = {
     "done": ("rolled_back", "reported", "another"),
     "rolling_back": ("rollback_ended", "lost"),
     "failed": ("tried_anew", "reported", "another"),
-    "refused": ("tried_anew", "another"),
+    "refused": ("tried_anew", "another", "another"),
     "rolled_back": ("another",),
     "rollback_failed": ("another",),
     "rollback_conflict": ("another",),
@@ -603,7 +607,14 @@ class LifecycleMachine(RuleBasedStateMachine):
         self.decide(Verdict.APPROVE, draw(a_person))
 
     def decided(self, draw: Draw) -> None:
-        self.decide(draw(st.sampled_from([*Verdict, *[Verdict.MODIFY] * 4])), draw(a_person), draw(a_policy))
+        self.decide(draw(st.sampled_from(Verdict)), draw(a_person))
+
+    def edited(self, draw: Draw) -> None:
+        self.decide(Verdict.MODIFY, draw(a_person), draw(st.sampled_from(InterruptPolicy)))
+
+    def decided_at_the_edge(self, draw: Draw) -> None:
+        self.edge(draw)
+        self.decided(draw)
 
     def decide(self, verdict: Verdict, by: str, revised: InterruptPolicy = HARD) -> None:
         number = self.action.revision + 1
@@ -626,6 +637,10 @@ class LifecycleMachine(RuleBasedStateMachine):
 
     def taken(self, draw: Draw) -> None:
         self.take(draw(a_process), self.paper.rev, ("spends",), self.action.ruling)
+
+    def taken_at_the_edge(self, draw: Draw) -> None:
+        self.edge(draw)
+        self.taken(draw)
 
     def taken_in_a_changed_world(self, draw: Draw) -> None:
         policy = draw(st.none() | st.sampled_from(InterruptPolicy))

@@ -183,10 +183,13 @@ def texts(tree: Json) -> Iterator[str]:
         for each in tree:
             yield from texts(each)
     elif isinstance(tree, dict):
+        tag, v = _tagged(tree)
+        if tag is not None:
+            yield from texts(v)
+            return
         for key, each in tree.items():
-            if key != "$t":
-                yield key
-                yield from texts(each)
+            yield key
+            yield from texts(each)
 
 
 def disguised(text: str) -> int:
