@@ -57,6 +57,8 @@ def users_frame() -> int:
     """How far up the stack (for `warnings.warn` in our caller) the first line stands that is not ours."""
     here = inspect.currentframe()
     level, frame = 1, here.f_back if here is not None else None
-    while frame is not None and frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("interlock."):
+    while (
+        frame is not None and frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("interlock.")
+    ):
         level, frame = level + 1, frame.f_back
     return level
