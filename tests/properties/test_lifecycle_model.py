@@ -553,7 +553,8 @@ NEXT = {
 }
 ANYTHING = (
     "approved", "decided", "lapsed", "revoked", "taken", "taken_in_a_changed_world", "reported", "lost", "parked_on",
-    "reconciled", "probed", "tried_anew", "rolled_back", "rollback_ended", "withdrawn", "superseded", "later", "gone_on", "given_back",
+    "reconciled", "probed", "tried_anew", "rolled_back", "rollback_ended", "withdrawn", "superseded", "later",
+    "gone_on", "given_back",
 )  # fmt: skip
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]

@@ -38,8 +38,9 @@ T = TypeVar("T")
 def ruling(policy: InterruptPolicy = HARD, *words: str, profile: str = "cautious") -> Ruling:
     reasons = tuple(Reason("because", said) for said in words or ("it cannot be undone",))
     return Ruling(
-        policy, policy, reasons, profile, policy_digest="sha-256:policy", expires_in=4 * HOUR, approval_valid_for=HOUR
-    )
+        policy, policy, reasons, profile, policy_digest="sha-256:policy", expires_in=4 * HOUR, approval_valid_for=HOUR,
+        window=10 * MINUTE if policy is SOFT else None,
+    )  # fmt: skip
 
 
 def draft(policy: InterruptPolicy = HARD, *, profile: str = "cautious", **traits: Any) -> Action:
@@ -97,11 +98,14 @@ executing = approved.then(take())
 done = executing.then(c.Settle(1, PAID, NEW))
 failed = executing.then(c.Settle(1, DECLINED, NEW))
 doubted = executing.then(LOSE)
+softly = begun(SOFT)
 rolling_back = done.then(c.StartRollback(ANA, P1))
 
 STANDINGS = {
     "held": held,
     "held too long": held.later(4 * HOUR),
+    "held softly": softly,
+    "let go by silence": softly.then(c.Proceed(NOON), after=10 * MINUTE),
     "cleared by policy": begun(NONE, reversibility="compensable"),
     "approved": approved,
     "approved long ago": approved.later(HOUR + MINUTE),
@@ -150,6 +154,7 @@ class No:
 STAYS = "stays as it is"
 Result = To | No | str
 
+HELD = ("held", "held softly")
 CARD, RECONCILE = InterruptKind.ACTION, InterruptKind.RECONCILE
 DOUBTS = ("in doubt", "in doubt, may rerun", "in doubt, has a probe")
 WITHOUT_CARD = ("in doubt, may rerun", "in doubt, has a probe")
@@ -184,13 +189,13 @@ def probed(state: ActionState) -> dict[str, Result]:
 
 def left_behind(fact: EventType, ending: Ending) -> dict[str, Result]:
     gone = to(S.REFUSED, fact)
-    cleared = dict.fromkeys(("cleared by policy", "approved", "approved long ago"), gone)
+    held = dict.fromkeys(HELD, replace(gone, closes=ending))
+    cleared = dict.fromkeys(("let go by silence", "cleared by policy", "approved", "approved long ago"), gone)
     again = to(S.IN_DOUBT, E.ACTION_IN_DOUBT)
-    return rest(
-        {"held": replace(gone, closes=ending), "held too long": EXPIRES, **cleared, "to run again": again}, STAYS
-    )
+    return rest({**held, "held too long": EXPIRES, **cleared, "to run again": again}, STAYS)
 
 
+CLAIMABLE = ("let go by silence", "cleared by policy", "approved", "to run again", "in doubt, may rerun")
 CLAIMS = to(S.EXECUTING, E.ACTION_CLAIMED, claimed=True)
 ASKED = to(S.IN_DOUBT, E.RECONCILE_OPENED, opens=RECONCILE)
 DOUBT = to(S.IN_DOUBT, E.ACTION_IN_DOUBT, E.RECONCILE_OPENED, opens=RECONCILE)
@@ -203,7 +208,7 @@ ROLLED_BACK = {
 
 def decided(state: ActionState, ending: Ending) -> dict[str, Result]:
     said = to(state, E.DECISION_RECORDED, closes=ending)
-    return rest({"held": said, "held too long": TOO_LATE}, No("not_open"))
+    return rest({"held": said, "held softly": said, "held too long": TOO_LATE}, No("not_open"))
 
 
 # For every command: what comes of it in every state. `rest` names every state, so that none is forgotten.
@@ -212,7 +217,7 @@ TABLE: dict[str, tuple[Callable[[Action], c.Command], dict[str, Result]]] = {
     "a person modifies": (lambda _: decide(Verdict.MODIFY), decided(S.CLEARED, Ending.MODIFIED)),
     "a person modifies it to what policy denies": (
         lambda _: decide(Verdict.MODIFY, DENY),
-        rest({"held": No("edit_denied"), "held too long": TOO_LATE}, No("not_open")),
+        rest({**dict.fromkeys(HELD, No("edit_denied")), "held too long": TOO_LATE}, No("not_open")),
     ),
     "a person rejects": (
         lambda _: decide(Verdict.REJECT),
@@ -223,7 +228,7 @@ TABLE: dict[str, tuple[Callable[[Action], c.Command], dict[str, Result]]] = {
     "a person redirects": (lambda _: decide(Verdict.REDIRECT), decided(S.REFUSED, Ending.REDIRECTED)),
     "a person answers what is not asked": (
         lambda _: decide(Verdict.FOUND_DONE),
-        rest({"held": No("bad_verdict"), "held too long": TOO_LATE}, No("not_open")),
+        rest({**dict.fromkeys(HELD, No("bad_verdict")), "held too long": TOO_LATE}, No("not_open")),
     ),
     "the deadline is looked at": (lambda _: c.Expire(), rest({"held too long": EXPIRES}, STAYS)),
     "an approval is taken back": (
@@ -245,13 +250,29 @@ TABLE: dict[str, tuple[Callable[[Action], c.Command], dict[str, Result]]] = {
         rest(
             {
                 "held too long": EXPIRES,
-                **dict.fromkeys(("cleared by policy", "approved", "to run again", "in doubt, may rerun"), CLAIMS),
+                **dict.fromkeys(CLAIMABLE, CLAIMS),
                 "approved long ago": to(S.HELD, E.ACTION_HELD_AGAIN, opens=CARD),
                 "entered": to(S.EXECUTING, claimed=True),
             },
             STAYS,
         ),
     ),
+    "the claim is given back": (
+        lambda action: c.GiveBack(action.fence),
+        rest({"executing": to(S.CLEARED, E.ACTION_GIVEN_BACK), "entered": to(S.EXECUTING)}, STAYS),
+    ),
+    "another claim is given back": (lambda action: c.GiveBack(action.fence - 1), rest({}, STAYS)),
+    "silence has lasted": (
+        lambda _: c.Proceed(NOON - HOUR),
+        rest(
+            {
+                "held softly": to(S.CLEARED, E.SILENCE_PROCEEDED, closes=Ending.PROCEEDED),
+                "held too long": EXPIRES,
+            },
+            STAYS,
+        ),
+    ),
+    "silence has not lasted yet": (lambda _: c.Proceed(NOON + 100 * HOUR), rest({"held too long": EXPIRES}, STAYS)),
     "it is reported done": (
         lambda action: c.Settle(action.fence, PAID, NEW),
         rest(
@@ -624,6 +645,82 @@ def test_a_composite_whose_executor_is_gone_stays_entered_and_waits() -> None:
     assert (lost.action.state, lost.action.process) == (S.EXECUTING, None)
 
 
+# ------------------------------------------------------------------------------------------ silence
+
+
+def test_silence_lets_go_when_the_window_has_passed_and_not_before_and_names_nobody() -> None:
+    edge = NOON + 10 * MINUTE
+    early = move(softly.action, softly.card, c.Proceed(NOON), edge - timedelta(microseconds=1))
+    assert early == Moved(softly.action)
+    moved = move(softly.action, softly.card, c.Proceed(NOON), edge)
+    assert moved.action.state is S.CLEARED
+    assert (moved.action.cleared_at, moved.action.cleared_by) == (edge, None)
+    assert (moved.interrupts[0].ending, moved.interrupts[0].decision) == (Ending.PROCEEDED, None)
+    assert moved.facts[0].actor == ""
+
+
+def test_silence_after_the_deadline_is_an_expiry() -> None:
+    moved = move(softly.action, softly.card, c.Proceed(NOON), NOON + 4 * HOUR)
+    assert moved.action.refusal is RefusalKind.EXPIRED
+
+
+def test_a_soft_checkpoint_without_a_window_waits_for_a_word() -> None:
+    action = replace(softly.action, ruling=replace(softly.action.ruling, window=None))
+    assert move(action, softly.card, c.Proceed(NOON), NOON + HOUR) == Moved(action)
+
+
+def test_what_silence_let_go_is_held_when_the_policy_has_become_strict() -> None:
+    gone_on = STANDINGS["let go by silence"]
+    moved = move(gone_on.action, gone_on.card, take(ruling_now=ruling(HARD)), gone_on.now)
+    assert moved.action.state is S.HELD
+
+
+def test_silence_does_not_let_go_what_a_person_took_back() -> None:
+    taken_back = softly.then(APPROVE).then(c.Revoke(ANA, NEW))
+    assert taken_back.action.state is S.HELD
+    moved = move(taken_back.action, taken_back.card, c.Proceed(taken_back.now), taken_back.now + HOUR)
+    assert moved == Moved(taken_back.action)
+
+
+def test_silence_does_not_let_go_what_was_executed_before() -> None:
+    standing = begun(SOFT, probed=True).then(c.Proceed(NOON), after=HOUR)
+    for _ in range(MAX_TRIES):
+        standing = standing.then(take()).then(LOSE).then(reconcile(Verdict.RUN_AGAIN, by="probe", decision=None))
+    asked = standing.then(take())
+    assert asked.action.state is S.HELD
+    assert move(asked.action, asked.card, c.Proceed(asked.now), asked.now + HOUR) == Moved(asked.action)
+
+
+# ------------------------------------------------------------------------------------------ giving back
+
+
+def test_a_claim_given_back_leaves_the_approval_as_it_was_and_its_fence_used_up() -> None:
+    back = move(executing.action, executing.card, c.GiveBack(1), NOON).action
+    assert (back.cleared_by, back.cleared_at) == (approved.action.cleared_by, approved.action.cleared_at)
+    assert (back.fence, back.tries, back.process, back.claimed_at) == (1, 0, None, None)
+    assert move(back, executing.card, take(), NOON).action.fence == 2
+
+
+def test_a_rerun_given_back_is_in_doubt_as_before() -> None:
+    doubt = STANDINGS["in doubt, may rerun"]
+    back = doubt.then(take()).then(c.GiveBack(2))
+    assert (back.action.state, back.action.tries) == (S.IN_DOUBT, 1)
+    withdrawn = back.then(c.Withdraw(ANA, "cancelled"))
+    assert withdrawn.action.state is S.IN_DOUBT
+
+
+def test_what_a_person_let_run_again_and_was_given_back_is_still_to_run_again() -> None:
+    back = STANDINGS["to run again"].then(take()).then(c.GiveBack(2))
+    assert back.action.state is S.CLEARED
+    assert back.then(c.Withdraw(ANA, "cancelled")).action.state is S.IN_DOUBT
+
+
+def test_a_composite_that_was_entered_cannot_be_given_back_as_if_nothing_had_begun() -> None:
+    entered = STANDINGS["entered"].then(take(process=P2))
+    back = move(entered.action, entered.card, c.GiveBack(1), NOON)
+    assert (back.action.state, back.action.process, back.facts) == (S.EXECUTING, None, ())
+
+
 # ------------------------------------------------------------------------------------------ doubt
 
 
@@ -747,7 +844,6 @@ def test_what_was_to_run_again_and_did_not_is_in_doubt_and_never_called_not_run(
     moved = move(again.action, again.card, command, again.now + later)
     assert moved.action.state is S.IN_DOUBT
     assert moved.action.refusal is None
-    assert (moved.action.cleared_by, moved.action.cleared_at) == (None, None)
     late = replace(again, action=moved.action, card=moved.interrupts[0] if moved.interrupts else None)
     assert move(late.action, late.card, c.Settle(1, PAID, NEW), again.now + later).action.state is S.DONE
 
@@ -759,7 +855,15 @@ def test_a_yes_that_was_taken_back_does_not_come_back_by_a_probe() -> None:
     moved = move(sent_back.action, sent_back.card, take(), sent_back.now)
     assert not moved.claimed
     assert moved.action.state is S.HELD
-    assert moved.interrupts[0].why == "nobody has approved that it runs again"
+    assert moved.interrupts[0].why == "the approval that it had no longer counts"
+
+
+def test_a_yes_that_was_taken_back_does_not_come_back_by_a_rerun() -> None:
+    doubt = begun(idempotent=True).then(APPROVE).then(take()).then(LOSE).then(LOOK)
+    withdrawn = doubt.then(reconcile(Verdict.RUN_AGAIN)).then(c.Withdraw(ANA, "cancelled"))
+    moved = move(withdrawn.action, withdrawn.card, take(), withdrawn.now)
+    assert not moved.claimed
+    assert moved.interrupts[0].kind is RECONCILE
 
 
 # ------------------------------------------------------------------------------------------ outcomes
