@@ -100,7 +100,7 @@ def test_after_putting_the_old_code_back_a_diverged_run_goes_on(stage: Rehearsal
     stage.reviewer.decide("approve")
     with pytest.raises(Diverged):
         program("eve")
-    stage.reviewer.desk.retry("job", accept_divergence=True)
+    stage.reviewer.desk.retry("job")
     program("bob")
     assert (ledger, stage.states("job")) == (["sent to bob"], ["done"])
 

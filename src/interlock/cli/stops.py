@@ -22,7 +22,7 @@ def _subject(scope: str, name: str) -> str:
 
 
 @click.command("freeze", cls=StoreCommand)
-@click.argument("scope", type=SCOPES, default="all")
+@click.argument("scope", type=SCOPES)
 @click.argument("name", required=False)
 @click.option("--reason", default="", help="Why; everybody who decides sees it.")
 def freeze(state: Global, scope: str, name: str | None, reason: str) -> int:
@@ -46,7 +46,7 @@ def freeze(state: Global, scope: str, name: str | None, reason: str) -> int:
 
 
 @click.command("release", cls=StoreCommand)
-@click.argument("scope", type=SCOPES, default="all")
+@click.argument("scope", type=SCOPES)
 @click.argument("name", required=False)
 def release(state: Global, scope: str, name: str | None) -> int:
     """Lift a freeze; what waited behind it goes on. With --json: {"released", "freezes"}."""

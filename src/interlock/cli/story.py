@@ -14,6 +14,7 @@ from interlock.cli.words import clock, count, label, span, who
 from interlock.display import plain
 from interlock.domain.events import Event, EventType
 from interlock.domain.interrupt import Interrupt
+from interlock.domain.tool import Reversibility
 from interlock.kernel.views import ActionView, RunView
 from interlock.schema import Json
 
@@ -268,7 +269,8 @@ def _brief(name: str, tree: Json) -> str:
 
 def _undo(about: ActionView) -> tuple[str, ...]:
     if about.tool.compensated:
-        return ("It cannot be undone, but made good.",)
+        undone = about.tool.reversibility is Reversibility.REVERSIBLE
+        return ("It can be undone.",) if undone else ("It cannot be undone, but made good.",)
     return ("Cannot be undone.",) if about.tool.worst.value == "irreversible" else ()
 
 

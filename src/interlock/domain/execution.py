@@ -188,6 +188,8 @@ def reconcile(action: Action, card: Interrupt | None, command: c.Reconcile, now:
     """A person or a probe says what happened."""
     if action.state is not ActionState.IN_DOUBT:
         raise DecisionError("not_in_doubt", f"the action is {action.state.value}; there is nothing to reconcile")
+    if not command.verdict.reconciles:
+        raise DecisionError("bad_verdict", f"{command.verdict.value} does not say what happened")
     body: dict[str, Json] = {"verdict": command.verdict.value, "decision": command.decision, "fence": action.fence}
     if command.note:
         body["note"] = command.note
@@ -208,7 +210,7 @@ def reconcile(action: Action, card: Interrupt | None, command: c.Reconcile, now:
 
 def start_rollback(action: Action, _: Interrupt | None, command: c.StartRollback, now: datetime) -> Moved:
     """Claim the undoing of what was done."""
-    if action.state is not ActionState.DONE or action.answered_by:
+    if action.state is not ActionState.DONE or not action.fence:
         raise DecisionError(
             "not_done", f"the action is {action.state.value}; only what an executor did can be rolled back"
         )

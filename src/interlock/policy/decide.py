@@ -125,7 +125,7 @@ def _must_stop(policy: PolicySet, spec: ToolSpec) -> Iterator[Reason]:
     cost = spec.cost
     if cost is not None and (cost.is_nan() or cost >= policy.expensive_from):
         limit = _amount(policy.expensive_from)
-        yield Reason("costs", f"it costs {_amount(cost)}, and {limit} or more is asked about")
+        yield Reason("costs", f"it may cost up to {_amount(cost)}, and {limit} or more is asked about")
     for reach, reason in _REACHES.items():
         if reach in spec.reach:
             yield reason

@@ -107,7 +107,7 @@ def _refusal(rows: Rows, decision: Decision, card: Interrupt, action: Action) ->
         )
     if card.open and decision.verdict.reconciles is not (card.kind is InterruptKind.RECONCILE):
         fitting = (
-            "found_done, found_failed or run_again"
+            "interlock reconcile, with what you found: done, failed or run again"
             if card.kind is InterruptKind.RECONCILE
             else "approve, modify, reject, respond or redirect"
         )

@@ -115,7 +115,7 @@ def _may_enter(rows: Rows, run: Run) -> None:
         raise RunError(
             "diverged",
             f"run {run.id} stopped because its code took another way than the record",
-            f"Put the old code back, or: interlock retry {run.id} --accept-divergence",
+            f"Put the old code back, then: interlock retry {run.id} (or accept the new way with --accept-divergence)",
         )
     if run.state is RunState.NEEDS_ATTENTION:
         raise RunError(

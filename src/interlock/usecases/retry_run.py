@@ -25,12 +25,6 @@ def retry_run(run: RunId, by: str, accept_divergence: bool, ids: Ids) -> Unit[Ru
             raise RunError("unknown_run", f"there is no run {run}", "List them: interlock runs")
         if row.state not in _RETRIABLE:
             raise RunError("not_stopped", f"run {run} is {row.state.value}; only a stopped run can be retried")
-        if row.state is RunState.DIVERGED and not accept_divergence:
-            raise RunError(
-                "diverged",
-                f"run {run} diverged: {row.attention}",
-                "Put the old code back and retry, or accept the new way with --accept-divergence.",
-            )
         try_anew(draft, row)
         again = replace(
             row,

@@ -50,7 +50,7 @@ def test_a_disguised_recipient_is_the_fact_that_matters(shop: Any) -> None:
 
 def test_the_inbox_says_what_is_frozen(shop: Any) -> None:
     shop.held_mail()
-    shop.cli("freeze", "--reason", "audit")
+    shop.cli("freeze", "all", "--reason", "audit")
     text = shop.cli("inbox").output
     assert "Everything is frozen" in text
     assert "audit" in text

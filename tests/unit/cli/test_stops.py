@@ -5,12 +5,12 @@ from typing import Any
 
 def test_a_freeze_stops_the_next_action_and_a_release_lets_it_go_on(shop: Any) -> None:
     fingerprint = shop.held_mail()
-    assert "Frozen: everything." in shop.cli("freeze", "--reason", "audit").output
+    assert "Frozen: everything." in shop.cli("freeze", "all", "--reason", "audit").output
     shop.cli("approve", fingerprint, "--yes")
     shop.work()
     assert shop.sent == []
     assert "FROZEN" in shop.cli("show", fingerprint).output
-    answer = shop.json("release")
+    answer = shop.json("release", "all")
     assert answer == {"released": {"scope": "all", "name": None}, "freezes": []}
     shop.work()
     assert len(shop.sent) == 1
@@ -18,16 +18,17 @@ def test_a_freeze_stops_the_next_action_and_a_release_lets_it_go_on(shop: Any) -
 
 def test_a_freeze_names_what_it_stops(shop: Any) -> None:
     shop.held_mail()
+    assert shop.cli("freeze").exit_code == 2  # stopping everything is said, not left out
     assert shop.cli("freeze", "agent").exit_code == 2
     assert shop.cli("freeze", "all", "name").exit_code == 2
     stop = shop.json("freeze", "agent", "billing")["freeze"]
     assert (stop["scope"], stop["name"]) == ("agent", "billing")
-    assert "Still frozen: agent billing." in shop.cli("freeze").output + shop.cli("release").output
+    assert "Still frozen: agent billing." in shop.cli("freeze", "all").output + shop.cli("release", "all").output
 
 
 def test_releasing_what_is_not_frozen_is_refused(shop: Any) -> None:
     shop.held_mail()
-    done = shop.cli("release")
+    done = shop.cli("release", "all")
     assert done.exit_code == 1
     assert "[not_frozen]" in done.stderr
 

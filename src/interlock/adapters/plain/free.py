@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.places import Frame, Pass, Scope, call_text
+from interlock.adapters.plain.places import Frame, Pass, Scope
 from interlock.adapters.plain.tool import Tool, earlier_forms, encode
 from interlock.domain.action import PastCall, arguments_bytes, call_key
 from interlock.domain.errors import CallError
@@ -64,7 +64,7 @@ class Free(Frame):
             lambda: earlier_forms(self.spec_tool, self._named(), cast("Any", self.arguments)),
         )
         if past is None and missing and not pass_.grant.run.accept_divergence:
-            raise pass_.diverge(pass_.told(missing), call_text(spec.name, self.arguments))
+            raise pass_.diverge(pass_.told(missing), outcomes.call_text(spec.name, self.arguments))
         self.past = past.outcome if past is not None and _stands(past, pass_) else None
 
     def _occurrence_key(self) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from interlock.adapters.plain import outcomes
 from interlock.adapters.plain.drivers import Drivers, Ended, Execute, Flow, Pause
 from interlock.adapters.plain.free import Free
-from interlock.adapters.plain.places import Frame, Pass, Scope, call_text, current, entered, pop, push, running_task
+from interlock.adapters.plain.places import Frame, Pass, Scope, current, entered, pop, push, running_task
 from interlock.adapters.plain.probing import ask
 from interlock.adapters.plain.tool import Tool, bind, earlier_forms, encode
 from interlock.domain.action import Action, ActionRequest, ActionState, Claim, Rationale, arguments_bytes
@@ -147,7 +147,7 @@ class Interceptor:
             try:
                 standing = cast("Standing", (yield self.gate.propose(request)))
             except Diverged:
-                raise pass_.diverge(request.unseen, call_text(tool.spec.name, request.arguments)) from None
+                raise pass_.diverge(request.unseen, outcomes.call_text(tool.spec.name, request.arguments)) from None
         cause: BaseException | None = None
         while True:
             if standing.claim is not None:
@@ -245,6 +245,8 @@ class Interceptor:
     ) -> Generator[Any, Any, Standing]:
         """Hold the caller for as long as `wait=` allows, then pause the run."""
         pass_, pause = scope.pass_, self._pause(scope, standing, why)
+        if pass_.wait_left() > 0:
+            pass_.announce()
         while (left := pass_.wait_left()) > 0:
             yield from self._idle(scope, standing, min(left, POLL_S))
             now = self.gate.look(standing.action.id)

@@ -9,7 +9,17 @@ from typing import Any, cast
 from interlock.domain.action import Action, ActionState, arguments_bytes
 from interlock.domain.commands import Outcome, OutcomeKind
 from interlock.domain.errors import ActionFailed, Refused, ResultNotStored, RolledBack, StoreError
-from interlock.schema import Codec, decode_exception, decode_result, encode_exception, encode_result, fill, is_opaque
+from interlock.schema import (
+    Codec,
+    Json,
+    decode_exception,
+    decode_result,
+    encode_exception,
+    encode_result,
+    fill,
+    is_opaque,
+    tree_to_plain,
+)
 
 Blob = Callable[[str], bytes]
 
@@ -99,3 +109,10 @@ def ending_error(action: Action, no_effect_on: Sequence[type[BaseException]]) ->
     if action.state in (ActionState.ROLLED_BACK, ActionState.ROLLBACK_FAILED, ActionState.ROLLING_BACK):
         return RolledBack(action.tool, action.id, action.state.value)
     return None
+
+
+def call_text(tool: str, arguments: object) -> str:
+    """A call in one line, cut to what can be read at a glance."""
+    values = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
+    said = ", ".join(f"{name}={json.dumps(tree_to_plain(cast('Json', tree)))}" for name, tree in sorted(values.items()))
+    return f"{tool}({said if len(said) <= 120 else said[:119] + '…'})"

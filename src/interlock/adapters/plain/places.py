@@ -9,7 +9,6 @@ divergence visible); branches are independent of each other.
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from asyncio import events as asyncio_events
 from collections.abc import Callable, Generator, Iterable
@@ -18,12 +17,12 @@ from contextvars import ContextVar, copy_context
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
+from interlock.adapters.plain.outcomes import call_text
 from interlock.domain.action import PastCall, call_key
 from interlock.domain.errors import CallError, Diverged, Interrupted, StoreError
 from interlock.domain.ids import ActionId, CallKey, InterruptId, RunId
 from interlock.domain.run import PassGrant
 from interlock.ports.runtime import Runtime
-from interlock.schema import Json, tree_to_plain
 
 
 class Scope:
@@ -79,8 +78,11 @@ class Scope:
 class Pass:
     """One entry into a run: what earlier passes did, what this one has done, what it waits for."""
 
-    def __init__(self, grant: PassGrant, wait_until: Callable[[], float], runtime: Runtime) -> None:
+    def __init__(
+        self, grant: PassGrant, wait_until: Callable[[], float], runtime: Runtime, announce: Callable[[], None]
+    ) -> None:
         self.grant = grant
+        self.announce = announce
         self.runtime = runtime
         self.run_id: RunId = grant.run.id
         self.number = grant.run.pass_no
@@ -391,10 +393,3 @@ def watch_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
 
 def _make(previous: Any, loop: asyncio.AbstractEventLoop, coro: Any, options: dict[str, Any]) -> Any:
     return previous(loop, coro, **options) if previous is not None else asyncio.Task(coro, loop=loop, **options)
-
-
-def call_text(tool: str, arguments: object) -> str:
-    """A call in one line, cut to what can be read at a glance."""
-    values = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
-    said = ", ".join(f"{name}={json.dumps(tree_to_plain(cast('Json', tree)))}" for name, tree in values.items())
-    return f"{tool}({said if len(said) <= 120 else said[:119] + '…'})"

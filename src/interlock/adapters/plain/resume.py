@@ -54,7 +54,8 @@ class Driver:
             run, agent=agent or self._agent, workflow=workflow, input=input, owner=self.owner, versions=self.versions
         ).result()
         until = time.monotonic() + wait
-        return Pass(granted, (lambda: until - time.monotonic()) if wait > 0 else (lambda: 0.0), self.runtime)
+        left = (lambda: until - time.monotonic()) if wait > 0 else (lambda: 0.0)
+        return Pass(granted, left, self.runtime, lambda: self._announce(granted.run))
 
     def finish(self, pass_: Pass, codec: Codec, value: object, error: BaseException | None) -> Run:
         """Leave the run. What the store says of it then is what counts."""
