@@ -83,7 +83,7 @@ class Paper:
     again: bool = False
     holder: str | None = None
     told: tuple[str, bytes | None] | None = None
-    by_word: bool = False
+    responded: bool = False
     refusal: str = ""
     retried: bool = False
     rev: str = "rev1"
@@ -163,7 +163,7 @@ class Paper:
             self.refuse("rejected" if verdict is Verdict.REJECT else "redirected")
             return Said((E.DECISION_RECORDED,), closes=self.refusal)
         if verdict is Verdict.RESPOND:
-            self.state, self.by_word = "done", True
+            self.state, self.responded = "done", True
             return Said((E.DECISION_RECORDED,), closes="responded")
         self.state, self.yes_at = "cleared", now
         if verdict is Verdict.MODIFY:
@@ -307,7 +307,7 @@ class Paper:
         closes, self.card = "reconciled" if self.card else "", ""
         if verdict is not Verdict.RUN_AGAIN:
             self.settled("done" if verdict is Verdict.FOUND_DONE else "failed", None)
-            self.told, self.by_word = None, True
+            self.told = None
         elif person:
             self.state, self.yes_at, self.void, self.runs = "cleared", now, False, 0
         else:

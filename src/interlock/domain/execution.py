@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from interlock.canonical import Json, canonical_bytes, digest_bytes
@@ -24,7 +24,11 @@ def give_back(action: Action, _: Interrupt | None, command: c.GiveBack, __: date
     """A claim comes back unused: nothing happened, and the approval goes on ageing."""
     if action.state is not ActionState.EXECUTING or command.fence != action.fence:
         return Moved(action)
-    back = replace(action, state=ActionState.CLEARED, tries=action.tries - 1, process=None, claimed_at=None)
+    if action.traits.composite:  # it was entered, by this claim or before: its children may have run
+        return Moved(replace(action, process=None))
+    # An earlier try may have happened, whatever became of this one.
+    state = ActionState.IN_DOUBT if action.tries > 1 else ActionState.CLEARED
+    back = replace(action, state=state, tries=action.tries - 1, process=None, claimed_at=None)
     return Moved(back, (), (Fact(EventType.ACTION_GIVEN_BACK, {"fence": command.fence}),))
 
 
@@ -56,12 +60,14 @@ def take(action: Action, card: Interrupt | None, command: c.Take, now: datetime)
     if action.state is ActionState.EXECUTING and action.traits.composite:
         # A composite holds no lease: whoever drives the run may enter it again under the same approval.
         return Moved(replace(action, process=command.process), claimed=True)
-    rerun = action.state is ActionState.IN_DOUBT and may_rerun(action)
-    if action.state is not ActionState.CLEARED and not rerun:
+    if action.state is ActionState.IN_DOUBT:
+        if not may_rerun(action) or (card is not None and card.open):  # people have been asked: they answer
+            return Moved(action)
+    elif action.state is not ActionState.CLEARED:
         return expire(action, card, c.Expire(), now)
-    again = None if rerun else _why_not_now(action, card, command, now)
-    if again is not None:
-        return again
+    objection = _objection(action, command, now)
+    if objection is not None:
+        return _heed(objection, action, card, command.new_interrupt, now)
     taken = replace(
         action,
         state=ActionState.EXECUTING,
@@ -77,34 +83,72 @@ def take(action: Action, card: Interrupt | None, command: c.Take, now: datetime)
     return Moved(taken, (), (Fact(EventType.ACTION_CLAIMED, body),), claimed=True)
 
 
-def _why_not_now(action: Action, card: Interrupt | None, command: c.Take, now: datetime) -> Moved | None:
-    """The cleared action held or refused once more, or None where nothing stands against the claim."""
-    previous = card.id if card else None
-    if (
-        action.cleared_by is not None
-        and action.cleared_at is not None
-        and now - action.cleared_at > action.ruling.approval_valid_for
-    ):
-        why = f"approved at {clock(action.cleared_at)}, did not run within {action.ruling.approval_valid_for!s}"
-        return hold(action, command.new_interrupt, why, now, EventType.ACTION_HELD_AGAIN, previous=previous)
+@dataclass(frozen=True, slots=True)
+class _Objection:
+    """What stands against a claim: the action as it would be held or (with a kind) refused, and why."""
+
+    action: Action
+    why: str
+    kind: RefusalKind | None = None
+
+
+def _objection(action: Action, command: c.Take, now: datetime) -> _Objection | None:
+    if action.cleared_by is not None:
+        valid_for = action.ruling.approval_valid_for
+        if action.cleared_at is None:
+            return _Objection(action, "the approval that it had no longer counts")
+        if action.state is ActionState.CLEARED and now - action.cleared_at > valid_for:
+            return _Objection(action, f"approved at {clock(action.cleared_at)}, did not run within {valid_for!s}")
+    if action.tries >= MAX_TRIES:
+        return _Objection(action, f"executed {action.tries} times without coming to an end")
     if command.tool_rev != action.traits.tool_rev:
         if not command.arguments_fit or command.reach != action.traits.reach:
-            words = (
-                f"{action.tool} changed while the action waited, and the approved arguments or its reach no longer fit"
-            )
-            return refuse(action, RefusalKind.TOOL_CHANGED, words, now, EventType.ACTION_REFUSED)
+            why = f"{action.tool} changed in the meantime, and the approved arguments or its reach no longer fit"
+            return _Objection(action, why, RefusalKind.TOOL_CHANGED)
         if action.traits.reversibility == "irreversible" and action.cleared_by is not None:
             changed = replace(action, traits=replace(action.traits, tool_rev=command.tool_rev))
-            why = f"proposed under another version of {action.tool}; look again"
-            return hold(changed, command.new_interrupt, why, now, EventType.ACTION_HELD_AGAIN, previous=previous)
+            return _Objection(changed, f"proposed under another version of {action.tool}; look again")
     if command.ruling_now.policy.rank > action.ruling.policy.rank:
         tightened = replace(action, ruling=command.ruling_now)
         why = "the policy became stricter: " + "; ".join(reason.words for reason in command.ruling_now.reasons)
         if command.ruling_now.policy is InterruptPolicy.DENY:
-            return refuse(tightened, RefusalKind.DENIED, why, now, EventType.ACTION_REFUSED, by="policy")
+            return _Objection(tightened, why, RefusalKind.DENIED)
         if command.ruling_now.policy.holds and action.cleared_by is None:
-            return hold(tightened, command.new_interrupt, why, now, EventType.ACTION_HELD_AGAIN, previous=previous)
+            return _Objection(tightened, why)
     return None
+
+
+def _heed(objection: _Objection, action: Action, card: Interrupt | None, new: InterruptId, now: datetime) -> Moved:
+    """Hold or refuse what did not run; what may have happened is in doubt, and people are asked about that."""
+    if action.state is ActionState.IN_DOUBT:
+        return ask(action, card, c.AskPeople(new, objection.why), now)
+    if unsettled(card):
+        return doubt_anew(action, new, objection.why, now, EventType.ACTION_IN_DOUBT)
+    if objection.kind is not None:
+        by = "policy" if objection.kind is RefusalKind.DENIED else ""
+        return refuse(objection.action, objection.kind, objection.why, now, EventType.ACTION_REFUSED, by=by)
+    previous = card.id if card else None
+    return hold(objection.action, new, objection.why, now, EventType.ACTION_HELD_AGAIN, previous=previous)
+
+
+def unsettled(card: Interrupt | None) -> bool:
+    """Whether a cleared action was cleared by a person's "run again": nobody knows then that it did not happen."""
+    return card is not None and card.kind is InterruptKind.RECONCILE and card.decision is not None
+
+
+def doubt_anew(
+    action: Action, new: InterruptId | None, why: str, now: datetime, event: EventType, actor: str = ""
+) -> Moved:
+    """What was to run again and did not, in doubt once more, with one fact of type `event`.
+
+    Without its time, the yes that it had counts no more: neither a rerun nor a probe brings it back.
+    """
+    doubt = replace(action, state=ActionState.IN_DOUBT, interrupt=None, cleared_at=None)
+    fact = Fact(event, {"fence": action.fence, "why": why}, actor)
+    if new is None:
+        return Moved(doubt, (), (fact,))
+    asked = ask(doubt, None, c.AskPeople(new, why), now)
+    return replace(asked, facts=(fact, *asked.facts))
 
 
 def settle(action: Action, card: Interrupt | None, command: c.Settle, now: datetime) -> Moved:
@@ -190,6 +234,8 @@ def reconcile(action: Action, card: Interrupt | None, command: c.Reconcile, now:
         raise DecisionError("not_in_doubt", f"the action is {action.state.value}; there is nothing to reconcile")
     if not command.verdict.reconciles:
         raise DecisionError("bad_verdict", f"{command.verdict.value} does not say what happened")
+    if command.decision is not None and (card is None or not card.open):
+        raise DecisionError("not_open", "no card is open on which to say what happened")
     body: dict[str, Json] = {"verdict": command.verdict.value, "decision": command.decision, "fence": action.fence}
     if command.note:
         body["note"] = command.note
@@ -208,9 +254,10 @@ def reconcile(action: Action, card: Interrupt | None, command: c.Reconcile, now:
     return Moved(replace(_with_outcome(action, outcome, now), answered_by=command.by), closed, (fact,))
 
 
-def start_rollback(action: Action, _: Interrupt | None, command: c.StartRollback, now: datetime) -> Moved:
+def start_rollback(action: Action, card: Interrupt | None, command: c.StartRollback, now: datetime) -> Moved:
     """Claim the undoing of what was done."""
-    if action.state is not ActionState.DONE or not action.fence:
+    answered = card is not None and card.ending is Ending.RESPONDED  # it stands in for an execution
+    if action.state is not ActionState.DONE or answered:
         raise DecisionError(
             "not_done", f"the action is {action.state.value}; only what an executor did can be rolled back"
         )

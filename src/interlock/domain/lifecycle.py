@@ -26,6 +26,7 @@ from interlock.domain.events import EventType
 from interlock.domain.execution import (
     MAX_TRIES,
     ask,
+    doubt_anew,
     end_rollback,
     give_back,
     lose,
@@ -35,6 +36,7 @@ from interlock.domain.execution import (
     settle,
     start_rollback,
     take,
+    unsettled,
 )
 from interlock.domain.ids import InterruptId
 from interlock.domain.interrupt import Ending, Interrupt
@@ -185,6 +187,8 @@ def _revoke(action: Action, card: Interrupt | None, command: c.Revoke, now: date
     if action.state is not ActionState.CLEARED or action.cleared_by is None:
         raise DecisionError("not_approved", f"the action is {action.state.value}; there is no approval to take back")
     why = f"approval taken back by {command.by}" + (f": {command.note}" if command.note else "")
+    if unsettled(card):
+        return doubt_anew(action, command.new_interrupt, why, now, EventType.APPROVAL_REVOKED, command.by)
     return hold(
         action,
         command.new_interrupt,
@@ -211,6 +215,8 @@ def _leave_behind(
         return expire(action, card, c.Expire(), now)
     if action.state not in (ActionState.HELD, ActionState.CLEARED):
         return Moved(action)
+    if action.state is ActionState.CLEARED and unsettled(card):
+        return doubt_anew(action, None, reason, now, EventType.ACTION_IN_DOUBT, by)
     event = EventType.ACTION_WITHDRAWN if kind is RefusalKind.WITHDRAWN else EventType.ACTION_SUPERSEDED
     closed = close(card, ending, now) if card is not None and card.open else None
     return refuse(action, kind, reason, now, event, by=by, card=closed)
@@ -218,10 +224,11 @@ def _leave_behind(
 
 def _proceed(action: Action, card: Interrupt | None, command: c.Proceed, now: datetime) -> Moved:
     """Silence lets a soft checkpoint go, and nothing else; in nobody's name."""
-    soft = action.ruling.policy is InterruptPolicy.SOFT_CHECKPOINT and action.ruling.window is not None
-    if action.state is not ActionState.HELD or card is None or not card.open or not soft or due(action, card, now):
+    soft, window = action.ruling.policy is InterruptPolicy.SOFT_CHECKPOINT, action.ruling.window
+    if action.state is not ActionState.HELD or card is None or not soft or due(action, card, now):
         return expire(action, card, c.Expire(), now)
-    if action.ruling.window is None or now < command.opened_at + action.ruling.window:
+    # What was held again (an approval taken back, say) or executed before waits for a word.
+    if window is None or now < command.opened_at + window or card.previous is not None or action.fence:
         return Moved(action)
     gone_on = replace(action, state=ActionState.CLEARED, cleared_at=now, cleared_by=None)
     fact = Fact(EventType.SILENCE_PROCEEDED, {"digest": card.digest}, interrupt=card.id)

@@ -72,7 +72,14 @@ def hold(
         previous=previous,
     )
     held = replace(
-        action, state=ActionState.HELD, interrupt=new, cleared_at=None, cleared_by=None, process=None, claimed_at=None
+        action,
+        state=ActionState.HELD,
+        interrupt=new,
+        cleared_at=None,
+        cleared_by=None,
+        process=None,
+        claimed_at=None,
+        tries=0,
     )
     return Moved(held, (card,), (Fact(event, {**(body or {}), "why": why}, actor, new),))
 

@@ -54,14 +54,19 @@ def _due_again(draft: Draft, run: Run, report: PassReport) -> bool:
     rows = draft.rows
     return any(
         action.call_key in report.seen
-        and (action.state is ActionState.CLEARED or (action.state is ActionState.IN_DOUBT and _helps_itself(action)))
+        and (
+            action.state is ActionState.CLEARED
+            or (action.state is ActionState.IN_DOUBT and _helps_itself(draft, action))
+        )
         and frozen(rows, run.agent, action.tool, run.id) is None
         for action in _actions(draft, run)
     )
 
 
-def _helps_itself(action: Action) -> bool:
-    return may_rerun(action) or (action.traits.probed and action.interrupt is None)
+def _helps_itself(draft: Draft, action: Action) -> bool:
+    card = draft.card(action)
+    asked = card is not None and card.open
+    return not asked and (may_rerun(action) or action.traits.probed)
 
 
 def _actions(draft: Draft, run: Run) -> list[Action]:

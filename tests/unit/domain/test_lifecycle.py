@@ -724,6 +724,11 @@ def test_a_composite_that_was_entered_cannot_be_given_back_as_if_nothing_had_beg
 # ------------------------------------------------------------------------------------------ doubt
 
 
+def test_a_process_that_is_gone_loses_only_what_it_was_doing() -> None:
+    settled = replace(done.action, process=P1)
+    assert move(settled, done.card, LOSE, NOON) == Moved(settled)
+
+
 def test_a_rerun_says_in_the_record_what_makes_it_harmless() -> None:
     standing = STANDINGS["in doubt, may rerun"]
     body = move(standing.action, standing.card, take(), NOON).facts[0].body
@@ -920,10 +925,17 @@ def test_an_action_is_tried_anew_once_as_the_next_attempt() -> None:
     assert move(moved.action, failed.card, c.TryAnew(), NOON) == Moved(moved.action)
 
 
-def test_what_people_found_or_answered_cannot_be_rolled_back() -> None:
+def test_what_a_person_found_to_have_happened_can_be_rolled_back() -> None:
     found = doubted.then(reconcile(Verdict.FOUND_DONE))
+    assert move(found.action, found.card, c.StartRollback(ANA, P1), NOON).claimed
+
+
+def test_an_answer_that_stood_in_for_the_action_cannot_be_rolled_back_even_after_an_unused_claim() -> None:
+    held_again = executing.then(c.GiveBack(1)).then(take(), after=2 * HOUR)
+    assert held_again.action.state is S.HELD
+    answered = held_again.then(decide(Verdict.RESPOND))
     with pytest.raises(DecisionError) as caught:
-        move(found.action, found.card, c.StartRollback(ANA, P1), NOON)
+        move(answered.action, answered.card, c.StartRollback(ANA, P1), NOON)
     assert caught.value.code == "not_done"
 
 

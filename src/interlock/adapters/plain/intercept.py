@@ -225,10 +225,11 @@ class Interceptor:
         if action.state is ActionState.EXECUTING:
             yield from self._idle(scope, standing, POLL_S)
             return self.gate.look(action.id)
-        # In doubt: rerun it if that is harmless, ask the tool's probe, else ask a person.
-        if may_rerun(action):
+        # In doubt: rerun it if that is harmless, ask the tool's probe, else ask a person; who was asked answers.
+        asked = standing.interrupt is not None and standing.interrupt.open
+        if may_rerun(action) and not asked:
             return cast("Standing", (yield self.gate.claim(request, action.id)))
-        if tool.probe is not None and action.interrupt is None:
+        if tool.probe is not None and not asked:
             found = self._ask_probe(tool, action)
             # Like any rerun, one that the probe allows is tried so often and no more; then a person is asked.
             if found is not None and (found[0] or action.tries < MAX_TRIES):
