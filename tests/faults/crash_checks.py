@@ -32,7 +32,7 @@ _STEPS: dict[EventType, tuple[tuple[str, ...], str]] = {
     EventType.ACTION_CLAIMED: (("cleared", "in_doubt"), "executing"),
     EventType.ACTION_DONE: (("executing",), "done"),
     EventType.ACTION_FAILED: (("executing",), "failed"),
-    EventType.ACTION_IN_DOUBT: (("executing",), "in_doubt"),
+    EventType.ACTION_IN_DOUBT: (("executing", "cleared"), "in_doubt"),
     EventType.INTERRUPT_EXPIRED: (("held",), "refused"),
     EventType.ACTION_WITHDRAWN: (("held", "cleared"), "refused"),
     EventType.ACTION_SUPERSEDED: (("held", "cleared"), "refused"),

@@ -64,7 +64,7 @@ def desk_of(state: Global) -> Generator[Desk]:
         raise StoreError(
             "no_store",
             f"there is no store at {path} yet",
-            "An agent makes it when it first runs (try: interlock demo); or name another with --url or INTERLOCK_URL.",
+            "An agent makes it when it first runs; or name another with --url or INTERLOCK_URL.",
         )
     with Desk(state.url, channel="terminal") as desk:
         yield desk
