@@ -168,7 +168,8 @@ def _seconds(lease: Duration) -> float:
 
 
 def _not_in_a_run() -> None:
-    if current() is not None:
+    frame = current()
+    if frame is not None and not frame.scope.pass_.ended:
         raise DecisionError(
             "not_allowed", "code inside a run may not decide", "An agent can never decide; open the desk elsewhere."
         )

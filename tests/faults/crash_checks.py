@@ -30,6 +30,7 @@ _STEPS: dict[EventType, tuple[tuple[str, ...], str]] = {
     EventType.ACTION_HELD_AGAIN: (("cleared",), "held"),
     EventType.APPROVAL_REVOKED: (("cleared",), "held"),
     EventType.ACTION_CLAIMED: (("cleared", "in_doubt"), "executing"),
+    EventType.ACTION_GIVEN_BACK: (("executing",), "cleared"),
     EventType.ACTION_DONE: (("executing",), "done"),
     EventType.ACTION_FAILED: (("executing",), "failed"),
     EventType.ACTION_IN_DOUBT: (("executing", "cleared"), "in_doubt"),

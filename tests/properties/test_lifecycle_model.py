@@ -273,7 +273,8 @@ class Paper:
             return Said((E.ACTION_DONE if kind == "done" else E.ACTION_FAILED,))
         if kind == "in_doubt":
             return NOTHING
-        if current and self.state == "in_doubt":
+        happened = kind == "done" and self.fence > 0 and self.state in ("cleared", "held")
+        if current and (self.state == "in_doubt" or happened):
             closes = "settled" if self.card else ""
             self.settled(kind, payload)
             return Said((E.LATE_OUTCOME_RECORDED,), closes=closes)

@@ -78,9 +78,7 @@ def _examine(state: Global) -> Iterator[Finding]:
         return
     yield from _surroundings(path)
     if not path.exists():
-        yield Finding(
-            "warn", "store", f"there is none at {path} yet", "An agent makes it when it first runs"
-        )
+        yield Finding("warn", "store", f"there is none at {path} yet", "An agent makes it when it first runs")
         return
     yield from _store(state, loaded)
 

@@ -149,6 +149,10 @@ def _guarded(call: Callable[[], object], *, as_json: bool) -> int:
         with suppress(OSError):
             sys.stderr.write(f"{chr(10) if sys.stderr.isatty() else ''}interlock: stopped [stopped]\n")
         return 130
+    except OSError as error:
+        # Whatever was decided before is on record; only the telling failed.
+        _tell("output_failed", f"the output could not be written: {error.strerror or error}", "", as_json=False)
+        return 2
     except _PipeGone:
         # What is left in the buffer must not be written at exit either.
         with suppress(OSError, ValueError):

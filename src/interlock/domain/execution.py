@@ -162,7 +162,9 @@ def settle(action: Action, card: Interrupt | None, command: c.Settle, now: datet
         return Moved(_with_outcome(action, outcome, now), (), (Fact(event, body),))
     if outcome.kind is c.OutcomeKind.IN_DOUBT:
         return Moved(action)
-    if ours and action.state is ActionState.IN_DOUBT:
+    # It happened after all, while it was about to be executed again: that must not be.
+    waiting = action.state in (ActionState.CLEARED, ActionState.HELD) and action.fence > 0
+    if ours and (action.state is ActionState.IN_DOUBT or (waiting and outcome.kind is c.OutcomeKind.DONE)):
         closed = (close(card, Ending.SETTLED, now),) if card is not None and card.open else ()
         fact = Fact(EventType.LATE_OUTCOME_RECORDED, body, interrupt=closed[0].id if closed else None)
         return Moved(_with_outcome(action, outcome, now), closed, (fact,))

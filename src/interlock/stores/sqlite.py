@@ -75,6 +75,8 @@ class SqliteStore:
         self._changes = Changes(self._others)
         prepare(self._path, create)
         self._connection, self._namespace_key = self._open()
+        opened = self._path.stat()
+        self._file = (opened.st_dev, opened.st_ino)
         rows = WritableRows(self._connection, self._clock, namespace)
         self._writer = GroupCommit(self._connection, rows, str(self._path), busy_timeout_s, self._changes.tell)
         # Also at exit, and when the store is forgotten without having been closed.
@@ -101,8 +103,22 @@ class SqliteStore:
         future.set_running_or_notify_cancel()
         with self._lock:
             self._check()
+            self._check_file()
             self._writer.put(Job(unit, future))
         return future
+
+    def _check_file(self) -> None:
+        """Refuse to go on in a file that has lost its name: nobody else would ever see what is written there."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._file:
+            raise StoreError(
+                "store_gone",
+                f"{self._path} was removed or replaced while it was in use",
+                "Put it back and start again.",
+            )
 
     def write_later(self, unit: Unit[Any]) -> None:
         """Carry out a unit within 50 ms, or before the next `write`."""

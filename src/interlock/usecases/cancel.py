@@ -12,6 +12,7 @@ from interlock.domain.lifecycle import move
 from interlock.domain.run import RunState
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids, resume_id
+from interlock.usecases.passes import ask_about
 
 
 def cancel(run: RunId, by: str, reason: str, ids: Ids) -> Unit[None]:
@@ -27,7 +28,10 @@ def cancel(run: RunId, by: str, reason: str, ids: Ids) -> Unit[None]:
         if row.state is RunState.FINISHED:
             raise RunError("finished", f"run {run} has finished; there is nothing to cancel")
         for action in rows.actions_of_run(run):
-            draft.moved(move(action, draft.card(action), Withdraw(by, reason or "the run was cancelled"), rows.now))
+            after = draft.moved(
+                move(action, draft.card(action), Withdraw(by, reason or "the run was cancelled"), rows.now)
+            )
+            ask_about(draft, after)
         draft.put(replace(row, state=RunState.CANCELLED, process=None))
         draft.tell(EventType.RUN_CANCELLED, actor=by, run=row, body={"reason": reason})
         draft.finish_work(resume_id(row))

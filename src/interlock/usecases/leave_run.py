@@ -13,7 +13,7 @@ from interlock.domain.lifecycle import may_rerun, move
 from interlock.domain.run import PassEnd, PassReport, Run, RunState
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids, resume_id
-from interlock.usecases.passes import driven, executing, frozen, lose_claims
+from interlock.usecases.passes import ask_about, driven, executing, frozen, lose_claims
 
 REFUSALS_BEFORE_ATTENTION = 2
 """After so many automatic refusals in a row a person should look (DESIGN: G8)."""
@@ -74,13 +74,14 @@ def _actions(draft: Draft, run: Run) -> list[Action]:
 
 
 def _finished(draft: Draft, run: Run, report: PassReport) -> Run:
-    attention = run.attention if run.refusals >= REFUSALS_BEFORE_ATTENTION else ""
+    attention = run.attention
     for action in _actions(draft, run):
         seen = action.call_key in report.seen
         went = "the code went on without it" if seen else "the code no longer makes that call"
         if action.state in (ActionState.HELD, ActionState.CLEARED):
             approved = action.state is ActionState.CLEARED and action.cleared_by is not None
             left = draft.moved(move(action, draft.card(action), Supersede(went), draft.rows.now))
+            ask_about(draft, left)
             if approved and left.state is ActionState.REFUSED:
                 attention = attention or f"an approval of {action.tool} was not taken up: {went}"
         elif _unsettled(action):

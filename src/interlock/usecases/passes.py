@@ -6,7 +6,7 @@ from typing import cast
 
 from interlock.canonical import Json
 from interlock.domain.action import Action, ActionState, PastCall, RefusalKind
-from interlock.domain.commands import LoseLease, TryAnew
+from interlock.domain.commands import AskPeople, LoseLease, TryAnew
 from interlock.domain.errors import RunError
 from interlock.domain.ids import CallKey, InterruptId, ProcessId, RunId
 from interlock.domain.lifecycle import move
@@ -83,6 +83,13 @@ def lose_claims(draft: Draft, process: ProcessId, actions: list[Action]) -> None
     for action in actions:
         command = LoseLease(process, InterruptId(draft.ids()))
         draft.moved(move(action, draft.card(action), command, draft.rows.now))
+
+
+def ask_about(draft: Draft, action: Action) -> None:
+    """Have people asked about an action that was left in doubt, where neither a rerun nor a probe will come."""
+    if action.state is ActionState.IN_DOUBT:
+        ask = AskPeople(InterruptId(draft.ids()), "it is not known whether it happened")
+        draft.moved(move(action, draft.card(action), ask, draft.rows.now))
 
 
 def try_anew(draft: Draft, run: Run) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from interlock.domain.action import Action, ActionState
-from interlock.domain.commands import Outcome, Settle
+from interlock.domain.commands import Outcome, OutcomeKind, Settle
 from interlock.domain.errors import CallError
+from interlock.domain.events import EventType
 from interlock.domain.ids import ActionId, InterruptId, ProcessId
 from interlock.domain.lifecycle import move
+from interlock.domain.run import RunState
 from interlock.ports.gate import Standing
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids
@@ -20,11 +24,25 @@ def settle(action_id: ActionId, process: ProcessId, fence: int, outcome: Outcome
         action = known(rows, action_id)
         moved = move(action, draft.card(action), Settle(fence, outcome, InterruptId(ids())), rows.now)
         after = draft.moved(moved, f"executor:{process}")
+        if any(fact.type is EventType.OUTCOME_CONFLICTED for fact in moved.facts):
+            _alert(draft, after, outcome)
         if action.state is ActionState.IN_DOUBT and after.state is not ActionState.IN_DOUBT:
             draft.wake(rows.run(after.run))
         return draft.change(Standing(after, draft.card(after)))
 
     return unit
+
+
+def _alert(draft: Draft, action: Action, outcome: Outcome) -> None:
+    """Two outcomes of one action contradict each other: somebody has to look, the record alone is not enough."""
+    run = draft.rows.run(action.run)
+    if run is None:
+        return
+    twice = outcome.kind is OutcomeKind.DONE and action.state is ActionState.DONE
+    why = f"{action.tool} may have happened twice" if twice else f"{action.tool} came to another end than is recorded"
+    ended = run.state in (RunState.FINISHED, RunState.FAILED, RunState.WAITING)
+    draft.put(replace(run, attention=why, state=RunState.NEEDS_ATTENTION if ended else run.state))
+    draft.tell(EventType.RUN_NEEDS_ATTENTION, run=run, action=action, body={"why": why})
 
 
 def known(rows: Rows, action: ActionId) -> Action:

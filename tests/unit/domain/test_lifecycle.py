@@ -279,6 +279,7 @@ TABLE: dict[str, tuple[Callable[[Action], c.Command], dict[str, Result]]] = {
             {
                 **dict.fromkeys(("executing", "entered"), to(S.DONE, E.ACTION_DONE)),
                 "done": STAYS,
+                "to run again": to(S.DONE, E.LATE_OUTCOME_RECORDED),
                 **late_outcome(S.DONE),
             },
             conflict,

@@ -7,7 +7,8 @@ let pass. So the flow is written once, for both worlds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any, cast
 
 from interlock.adapters.plain.places import Frame, Scope, entered, pop, push, running_task
 from interlock.adapters.plain.tool import Tool
-from interlock.domain.errors import StoreError
+from interlock.domain.errors import CallError, NoEffect, StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class Drivers:
     def _execute(self, step: Execute) -> Ended:
         token = push(step.frame)
         try:
-            return Ended(step.tool.fn(*step.args, **step.kwargs))
+            return Ended(at_once(step.tool, step.tool.fn(*step.args, **step.kwargs)))
         except BaseException as error:
             return Ended(error=error, returned=False)
         finally:
@@ -178,3 +179,24 @@ async def finished(work: asyncio.Future[Any]) -> asyncio.CancelledError | None:
         except asyncio.CancelledError as interrupt:
             cancelled = interrupt
     return cancelled
+
+
+def at_once(tool: Tool, value: object) -> object:
+    """The value, unless it is a promise of work still to be done: that would run behind the gate's back.
+
+    A coroutine has not begun, so nothing has happened (`NoEffect`); of anything else that is not known.
+    """
+    name = tool.spec.name
+    if inspect.iscoroutine(value):
+        value.close()
+        raise NoEffect(
+            f"{name} returned a coroutine, so nothing was run; guard the async function, or make its wrapper async"
+        )
+    lazy = (Future, AsyncGenerator, Generator)
+    if isinstance(value, lazy) or inspect.isawaitable(value):
+        raise CallError(
+            "lazy_result",
+            f"{name} returned a {type(cast('object', value)).__name__}, a promise of work still to be done",
+            "Let the tool do its work before it returns.",
+        )
+    return value

@@ -17,7 +17,7 @@ from interlock.domain.ids import RunId
 from interlock.ports.runtime import Runtime
 from interlock.schema import Json, decode_result, encode_exception, encode_result, fill
 
-_UNCHANGING = frozenset({str, int, bool, bytes, float, type(None)})
+UNCHANGING = frozenset({str, int, bool, bytes, float, type(None)})
 """Types of results that can be encoded later, because nobody can change them meanwhile."""
 
 
@@ -98,7 +98,7 @@ class Free(Frame):
         if self.closed is not None:
             raise self.closed
         tool = self.spec_tool
-        if tool.must_store or type(value) not in _UNCHANGING:
+        if tool.must_store or type(value) not in UNCHANGING:
             pair = encode_result(tool.result, value)
             if tool.must_store and not pair[1]:
                 raise CallError(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, cast
 
 from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.drivers import Drivers, Ended, Execute, Flow, Pause
-from interlock.adapters.plain.free import Free
+from interlock.adapters.plain.drivers import Drivers, Ended, Execute, Flow, Pause, at_once
+from interlock.adapters.plain.free import UNCHANGING, Free
 from interlock.adapters.plain.places import Frame, Pass, Scope, current, entered, pop, push, running_task
 from interlock.adapters.plain.probing import ask
 from interlock.adapters.plain.tool import Tool, bind, earlier_forms, encode
@@ -55,6 +55,8 @@ class Interceptor:
             token = push(free)
             try:
                 value = tool.fn(*receiver, *args, **kwargs)
+                if type(value) not in UNCHANGING:
+                    at_once(tool, value)
             except Exception as error:
                 if free.raised(error):
                     self._record(free)

@@ -298,7 +298,7 @@ def run_id(key: object) -> RunId:
 def refuse_nesting() -> None:
     """Raise `RunError` inside a run: every pass would start the other run again. In a claimed tool it is once."""
     frame = current()
-    if frame is not None and not (frame.inside and frame.parent):
+    if frame is not None and not frame.scope.pass_.ended and not (frame.inside and frame.parent):
         raise RunError(
             "nested_run",
             "a run cannot be started inside another",
