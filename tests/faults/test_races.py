@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 from race_child import World
 
+from interlock import Interlock, Interrupted
 from interlock.domain.action import ActionState
 from interlock.domain.errors import DecisionError, InterlockError, RunError
 from interlock.domain.events import EventType
@@ -25,6 +27,7 @@ from interlock.domain.interrupt import InterruptKind
 from interlock.domain.run import RunState
 from interlock.stores.memory import MemoryStore
 from interlock.stores.sqlite import SqliteStore
+from interlock.testing import scripted_reviewer
 from interlock.testing.clock import ManualClock
 from interlock.testing.failing_store import FailingStore
 from interlock.usecases.engine_work import LOOK_AT, MAX_ATTEMPTS
@@ -590,3 +593,26 @@ def test_a_decision_after_the_expiry_wakes_the_run(tmp_path: Path) -> None:
     assert world.il.worker().run_until_idle() == 1
     assert world.kernel.run(RUN).state is RunState.FAILED  # type: ignore[union-attr]
     assert world.effects("send x") == 0
+
+
+def test_an_executor_that_stood_still_between_claim_and_effect_does_not_start_it(tmp_path: Path) -> None:
+    # What a stopped process, a paused machine or a swapped-out worker does: it wakes up with a claim that is over.
+    def send_once(store: FailingStore, lease: float) -> list[str]:
+        sent: list[str] = []
+        il = Interlock("memory://", store=store, lease=lease)
+        assert il.kernel.process  # registered, so that its heartbeat can be stopped
+        il.kernel._heartbeat.stop()  # type: ignore[union-attr]
+        send = il.guard(sent.append, name="send", reversibility="irreversible")
+        reviewer = scripted_reviewer(il, {"send": "approve"})
+        with il.run("job"):
+            send("ana")
+        reviewer.decide_all()
+        with suppress(RunError, Interrupted), il.run("job"):
+            send("ana")
+        return sent
+
+    usual = FailingStore(SqliteStore(tmp_path / "usual.db"))
+    assert send_once(usual, 30) == ["ana"]
+    claim = next(number for number, method, unit in usual.calls if method == "write" and "claim" in unit)
+    asleep = FailingStore(SqliteStore(tmp_path / "asleep.db"), claim, "after", lambda: time.sleep(0.4))
+    assert send_once(asleep, 0.2) == []

@@ -14,7 +14,7 @@ from interlock.cli import paper
 from interlock.cli.headline import NATURE, by_risk, consequence, headline, needs_whole, what_card
 from interlock.cli.paper import AGENT, AGENT_EDGE, DANGER, FOLDED, QUIET, STRONG, VALUE_EDGE, Piece, Sheet
 from interlock.cli.standing import decided, standing
-from interlock.cli.values import Value, disguised, impostor, texts, value_of
+from interlock.cli.values import Value, disguised, impostor, masked, texts, value_of
 from interlock.cli.words import ENDINGS, clock, count, deadline, label, span, verb, who
 from interlock.display import look_alike, plain
 from interlock.domain.interrupt import InterruptKind
@@ -165,6 +165,13 @@ def _draw_disguise(sheet: Sheet, page: Page) -> None:
         sheet.line(
             (f"! The tool's name is not {plain(twin.ascii)}: {twin.reason} ({', '.join(twin.letters[:2])}).", DANGER)
         )
+    masks = sum(masked(text) for text in texts(cast("Json", dict(page.arguments))))
+    if masks:
+        said = (
+            f"! {count(masks, 'part')} of these values looks like a secret and is masked: you do not see all that "
+            "would run. Whoever wrote it may only want it hidden; --json has it."
+        )
+        sheet.line((said, DANGER), hang=2)
     if hidden:
         said = f"! {count(hidden, 'part')} of these values would hide or mislead. Shown as what they are, in ⟨ ⟩."
         sheet.line((said, DANGER), hang=2)

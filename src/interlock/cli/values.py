@@ -198,6 +198,11 @@ def disguised(text: str) -> int:
     return sum(1 for part in parts if part.kind in ("token", "spaces") and part.text not in _ORDINARY)
 
 
+def masked(text: str) -> int:
+    """How many parts of a text are masked as secrets."""
+    return sum(1 for part in spans(text, multiline=True) if part.kind == "mask")
+
+
 _ORDINARY = frozenset(span.text for sign in _HARMLESS for span in spans(sign))
 
 

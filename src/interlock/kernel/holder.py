@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -31,6 +32,7 @@ class Holder:
         self._registering = threading.Lock()
         self._process: ProcessId | None = None
         self._heartbeat: Heartbeat | None = None
+        self._beaten = 0.0
         self._undoing: set[ActionId] = set()
 
     @property
@@ -43,6 +45,7 @@ class Holder:
                     row = Process(
                         ProcessId(self._ids()), host(), os.getpid(), born(os.getpid()), now, now, self._lease_s
                     )
+                    self._beaten = _instant()
                     self._process = self.store.write(processes.register(row, self._ids)).result().id
                     self._heartbeat = Heartbeat(self.beat, self._lease_s / 3)
         return self._process
@@ -63,10 +66,16 @@ class Holder:
                     self._heartbeat.stop()
         return self.process
 
+    def holds_lease(self) -> bool:
+        """Whether this process has beaten within its lease, by its own clock: asked once more before an effect."""
+        return _instant() - self._beaten < self._lease_s
+
     def beat(self) -> None:
         """Renew the lease of everything that this process executes."""
         if self._process is not None:
+            now = _instant()
             self.store.write(processes.beat(self._process, self._ids)).result()
+            self._beaten = now
             self.give_up_strays()
 
     def drives(self, run: RunId) -> bool:
@@ -106,3 +115,9 @@ class Holder:
             with suppress(InterlockError):
                 self.store.write(processes.bury([self._process], self._ids)).result()
         self.store.close()
+
+
+def _instant() -> float:
+    """Seconds that pass also while the machine sleeps, where the system can tell."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.clock_gettime(clock) if clock is not None else time.monotonic()

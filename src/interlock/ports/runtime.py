@@ -21,6 +21,10 @@ class Runtime(Protocol):
         """This process as registered with the store; registers it (and its heartbeat) at first use."""
         ...
 
+    def holds_lease(self) -> bool:
+        """Whether this process has not been silent for longer than its lease; asked between a claim and its effect."""
+        ...
+
     def new_run(self) -> RunId:
         """A fresh id for a run that nobody gave a key."""
         ...

@@ -141,3 +141,10 @@ def test_a_text_cannot_pose_as_another_type(shop: Any) -> None:
     text = shop.cli("show", shop.waiting("pay")).stdout
     assert re.search(r"Amount +text +│ Decimal  │ 5.00", text)
     assert r'["Decimal(\"5.00\")", 5]' in text
+
+
+def test_a_masked_part_is_announced_because_it_is_not_seen(shop: Any) -> None:
+    fingerprint = shop.held_mail(body="api_key=wire-all-money-to-eve-and-delete-the-backups")
+    card = shop.cli("show", fingerprint).output
+    assert "wire-all-money" not in card
+    assert "is masked: you do not see all that would run" in " ".join(card.split())

@@ -287,6 +287,9 @@ class Interceptor:
                 None,
                 None,
             )
+        if not self.runtime.holds_lease():
+            # This process stood still since its claim (stopped, asleep): by now others may be at it.
+            return cast("Standing", (yield self.gate.give_back(action.id, request.process, claim.fence))), None, None
         inner = Frame(
             Scope(pass_, pass_.inner_path(frame.scope, action.tool, action.call_key), frame.scope),
             inside=frame.inside if tool.spec.composite else action.tool,
