@@ -375,7 +375,7 @@ def stalled(tmp_path: Path, store: str = "memory") -> tuple[World, World, thread
     return one, other, go, thread, card
 
 
-@pytest.mark.parametrize("found", ["done", "failed", "run_again"])
+@pytest.mark.parametrize("found", ["done", "failed"])
 def test_an_outcome_after_a_person_has_reconciled_is_a_conflict_on_record(tmp_path: Path, found: str) -> None:
     _, other, go, thread, card = stalled(tmp_path)
     other.desk.reconcile(
@@ -390,10 +390,25 @@ def test_an_outcome_after_a_person_has_reconciled_is_a_conflict_on_record(tmp_pa
     after = action(other)
     assert types(other).count(EventType.OUTCOME_CONFLICTED) == 1
     assert types(other).count(EventType.ACTION_RECONCILED) == 1
-    if found != "run_again":
-        assert after == before
-        assert other.il.worker().run_until_idle() <= 1
-    assert other.effects("send x") <= (2 if found == "run_again" else 1)
+    assert after == before
+    run = other.kernel.run(RUN)
+    assert run is not None
+    # A person who was wrong is told; one who was right need not be.
+    assert (run.state is RunState.NEEDS_ATTENTION) is (found == "failed")
+    assert other.il.worker().run_until_idle() <= 1
+    assert other.effects("send x") == 1
+
+
+def test_an_outcome_after_run_again_keeps_it_from_running_again(tmp_path: Path) -> None:
+    _, other, go, thread, card = stalled(tmp_path)
+    other.desk.reconcile(card.id, digest=card.digest, found="run_again")
+    go.set()
+    thread.join()
+    assert action(other).state is ActionState.DONE
+    assert types(other).count(EventType.LATE_OUTCOME_RECORDED) == 1
+    other.il.worker().run_until_idle()
+    assert other.effects("send x") == 1
+    assert other.kernel.run(RUN).state is RunState.FINISHED  # type: ignore[union-attr]
 
 
 def test_an_outcome_before_anybody_has_reconciled_settles_the_doubt(tmp_path: Path) -> None:

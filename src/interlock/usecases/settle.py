@@ -36,10 +36,10 @@ def settle(action_id: ActionId, process: ProcessId, fence: int, outcome: Outcome
 def _alert(draft: Draft, action: Action, outcome: Outcome) -> None:
     """Two outcomes of one action contradict each other: somebody has to look, the record alone is not enough."""
     run = draft.rows.run(action.run)
-    if run is None:
-        return
-    twice = outcome.kind is OutcomeKind.DONE and action.state is ActionState.DONE
-    why = f"{action.tool} may have happened twice" if twice else f"{action.tool} came to another end than is recorded"
+    agrees = outcome.kind is OutcomeKind.DONE and action.state is ActionState.DONE
+    if run is None or (agrees and action.answered_by):
+        return  # a person had said that it happened, and so it had
+    why = f"{action.tool} may have happened twice" if agrees else f"{action.tool} came to another end than is recorded"
     ended = run.state in (RunState.FINISHED, RunState.FAILED, RunState.WAITING)
     draft.put(replace(run, attention=why, state=RunState.NEEDS_ATTENTION if ended else run.state))
     draft.tell(EventType.RUN_NEEDS_ATTENTION, run=run, action=action, body={"why": why})
