@@ -612,11 +612,17 @@ def test_a_decision_after_the_expiry_wakes_the_run(tmp_path: Path) -> None:
 
 def test_an_executor_that_stood_still_between_claim_and_effect_does_not_start_it(tmp_path: Path) -> None:
     # What a stopped process, a paused machine or a swapped-out worker does: it wakes up with a claim that is over.
-    def send_once(store: FailingStore, lease: float) -> list[str]:
+    def send_once(name: str, asleep_at: int | None = None) -> tuple[list[str], FailingStore]:
         sent: list[str] = []
-        il = Interlock("memory://", store=store, lease=lease)
-        assert il.kernel.process  # registered, so that its heartbeat can be stopped
-        il.kernel._heartbeat.stop()  # type: ignore[union-attr]
+        made: list[Interlock] = []
+        clock = ManualClock()
+
+        def sleep() -> None:
+            clock.advance(timedelta(hours=1))
+            made[0].kernel._beaten -= 3600
+
+        store = FailingStore(SqliteStore(tmp_path / name, clock=clock), asleep_at, "after", sleep)
+        made.append(il := Interlock("memory://", store=store))
         send = il.guard(sent.append, name="send", reversibility="irreversible")
         reviewer = scripted_reviewer(il, {"send": "approve"})
         with il.run("job"):
@@ -624,10 +630,10 @@ def test_an_executor_that_stood_still_between_claim_and_effect_does_not_start_it
         reviewer.decide_all()
         with suppress(RunError, Interrupted), il.run("job"):
             send("ana")
-        return sent
+        return sent, store
 
-    usual = FailingStore(SqliteStore(tmp_path / "usual.db"))
-    assert send_once(usual, 30) == ["ana"]
+    sent, usual = send_once("usual.db")
+    assert sent == ["ana"]
     claim = next(number for number, method, unit in usual.calls if method == "write" and "claim" in unit)
-    asleep = FailingStore(SqliteStore(tmp_path / "asleep.db"), claim, "after", lambda: time.sleep(0.4))
-    assert send_once(asleep, 0.2) == []
+    sent, _ = send_once("asleep.db", claim)
+    assert sent == []
