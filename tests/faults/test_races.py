@@ -547,16 +547,17 @@ def test_more_decisions_in_mid_pass_than_attempts_poison_nothing(tmp_path: Path)
         return len(world.together(*((world.send, name) for name in names)))
 
     def inside(point: str) -> None:
-        if world.desk.open():
-            card = world.desk.open()[0].card
-            world.desk.approve(card.id, digest=card.digest)
+        for view in world.desk.open()[:1]:
+            with suppress(DecisionError):  # two tools at once may pick the same card
+                world.desk.approve(view.card.id, digest=view.card.digest)
 
     world.inside = inside
     many.submit(key=RUN)
     worker = world.il.worker()
     worker.run_until_idle()
-    inside("")
-    worker.run_until_idle()
+    while world.desk.open():
+        inside("")
+        worker.run_until_idle()
     assert world.kernel.run(RUN).state is not RunState.NEEDS_ATTENTION  # type: ignore[union-attr]
     assert len(world.trace.read_text().splitlines()) == len(names)
 
