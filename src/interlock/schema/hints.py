@@ -13,6 +13,9 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
 from interlock.schema.errors import SchemaError, not_storable
 
+# Pydantic accepts `typing.TypedDict` from Python 3.12 on.
+REWRITES_TYPED_DICTS = sys.version_info < (3, 12)
+
 _QUALIFIERS = frozenset({"Required", "NotRequired", "ReadOnly", "Final"})
 
 
@@ -147,7 +150,7 @@ def substitute(annotation: Any, bound: Mapping[object, object]) -> Any:
 # Any: as in `substitute`.
 def for_pydantic(annotation: Any, open_classes: tuple[type[object], ...] = ()) -> Any:
     """Rewrite `typing.TypedDict` classes, which Pydantic refuses before Python 3.12, as those it accepts."""
-    if sys.version_info >= (3, 12):
+    if not REWRITES_TYPED_DICTS:
         return annotation
     if typing.is_typeddict(annotation) and type(annotation).__module__ == "typing":
         return _modern_typed_dict(annotation, open_classes)

@@ -22,7 +22,7 @@ import pytest
 import typing_extensions
 from pydantic import AwareDatetime, BaseModel, Field, HttpUrl, JsonValue, SecretStr
 
-from interlock.schema import SchemaError, SecretRef, codec_for, storable_reason
+from interlock.schema import SchemaError, SecretRef, codec_for, hints, storable_reason
 from interlock.schema.compare import same
 from interlock.schema.hints import for_pydantic
 
@@ -267,12 +267,14 @@ def test_a_recursive_model_that_is_not_yet_complete_is_completed_from_the_namesp
     codec_for(Outer, namespace={"Inner": Inner}).check(Outer(inner=[Inner(x=1)]))
 
 
-def test_the_old_typed_dict_is_rewritten_for_pydantic_and_nothing_else_is() -> None:
+def test_the_old_typed_dict_is_rewritten_for_pydantic_and_nothing_else_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "REWRITES_TYPED_DICTS", True)
     field = Field(ge=1)
     for annotation in (int, list[int], Literal["a"], Annotated[int, field], int | None):
         assert for_pydantic(annotation) is annotation or for_pydantic(annotation) == annotation
-    if sys.version_info < (3, 12):
-        assert for_pydantic(Options | None) != Options | None
+    assert for_pydantic(Options | None) != Options | None
+    monkeypatch.setattr(hints, "REWRITES_TYPED_DICTS", False)
+    assert for_pydantic(Options | None) == Options | None
 
 
 def test_the_room_imports_neither_pydantic_nor_anything_that_does_input_and_output() -> None:
