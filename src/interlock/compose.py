@@ -9,7 +9,7 @@ from typing import Any
 
 from interlock import settings as settings_
 from interlock.adapters.plain import PlainAdapter
-from interlock.adapters.plain.places import current
+from interlock.adapters.plain.frames import current
 from interlock.adapters.plain.rollback import roll_back
 from interlock.adapters.plain.tool import Duration
 from interlock.canonical import fingerprint

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from interlock.domain import commands as c
-from interlock.domain.action import Action, ActionState, CallKey, RefusalKind, Traits
+from interlock.domain.action import Action, ActionKind, ActionState, CallKey, RefusalKind, Traits
 from interlock.domain.decision import Verdict
 from interlock.domain.errors import DecisionError
 from interlock.domain.events import EventType
@@ -89,6 +89,10 @@ class Paper:
     rev: str = "rev1"
     revision: int = 1
 
+    @property
+    def kind_of_card(self) -> str:
+        return {"call": "action"}.get(self.traits.kind.value, self.traits.kind.value)
+
     # -- the steps that the design names -----------------------------------------------------------
 
     def hold(self, now: datetime) -> None:
@@ -132,6 +136,9 @@ class Paper:
         if opening.repeated:
             self.refuse("repeated")
             return Said((E.ACTION_REFUSED,))
+        if opening.over_ticket:
+            self.refuse("denied")
+            return Said((E.ACTION_REFUSED,))
         if opening.duplicate and profile != "record":
             self.strictness = max(self.strictness, HARD.rank)
         if self.strictness == DENY.rank:
@@ -144,7 +151,7 @@ class Paper:
             self.refuse("nested_pause")
             return Said((E.ACTION_REFUSED,))
         self.hold(now)
-        return Said((E.ACTION_HELD,), opens="action")
+        return Said((E.ACTION_HELD,), opens=self.kind_of_card)
 
     def decide(self, verdict: Verdict, revised: InterruptPolicy, now: datetime) -> Said:
         if self.card != "action":
@@ -154,7 +161,9 @@ class Paper:
             if verdict is Verdict.REJECT:
                 return replace(said, facts=(*said.facts, E.LATE_REJECTION_RECORDED))
             return replace(said, refusal="expired")
-        if verdict.reconciles:
+        nothing_to_approve = self.traits.kind is ActionKind.QUESTION and verdict in (Verdict.APPROVE, Verdict.MODIFY)
+        not_offered = bool(self.traits.answers) and verdict.value not in self.traits.answers
+        if verdict.reconciles or nothing_to_approve or not_offered:
             return Said(error="bad_verdict")
         if verdict is Verdict.MODIFY and revised is DENY:
             return Said(error="edit_denied")
@@ -191,7 +200,7 @@ class Paper:
         if self.happened == "unknown":
             return self.doubt_again(E.APPROVAL_REVOKED, ask=True)
         self.hold(now)
-        return Said((E.APPROVAL_REVOKED,), opens="action")
+        return Said((E.APPROVAL_REVOKED,), opens=self.kind_of_card)
 
     def leave_behind(self, kind: str, fact: EventType, now: datetime) -> Said:
         if self.late(now):
@@ -228,7 +237,7 @@ class Paper:
         if self.wants_a_yes(command):
             self.strictness = max(command.ruling_now.policy.rank, self.strictness)
         self.hold(now)
-        return Said((E.ACTION_HELD_AGAIN,), opens="action")
+        return Said((E.ACTION_HELD_AGAIN,), opens=self.kind_of_card)
 
     def against(self, command: c.Take, now: datetime) -> str | None:
         """What stands against executing now: the age of the yes, the tool as it is now, the policy as it is now."""
@@ -243,6 +252,8 @@ class Paper:
                 if self.state == "cleared" and self.happened == "no":
                     self.rev = command.tool_rev
                 return "look again"
+        if command.over_ticket:
+            return "denied"
         if command.ruling_now.policy is DENY and self.strictness < DENY.rank:
             return "denied"
         return "look again" if self.wants_a_yes(command) else None
@@ -250,6 +261,15 @@ class Paper:
     def wants_a_yes(self, command: c.Take) -> bool:
         policy = command.ruling_now.policy
         return policy.rank > self.strictness and policy in (SOFT, HARD) and self.yes_at is None
+
+    def deliver(self, now: datetime) -> Said:
+        """The framework that paused is told; only it, and only what was never claimed by a call of ours."""
+        if self.late(now):
+            return self.lapse()
+        if self.state != "cleared" or self.traits.kind is not ActionKind.OBSERVED or self.fence:
+            return NOTHING
+        self.state = "done"
+        return Said((E.ANSWER_DELIVERED,))
 
     def give_back(self, fence: int) -> Said:
         if self.state != "executing" or fence != self.fence:
@@ -323,7 +343,7 @@ class Paper:
         return Said((E.ACTION_RETRIED,))
 
     def start_rollback(self, process: str) -> Said:
-        if self.state != "done" or not self.fence:
+        if self.state != "done" or not self.fence or self.responded:
             return Said(error="not_done")
         self.state, self.fence, self.holder = "rolling_back", self.fence + 1, process
         return Said((E.ROLLBACK_STARTED,), claimed=True)
@@ -345,6 +365,7 @@ CHANGES_STATE = {
     E.ACTION_FAILED, E.ACTION_IN_DOUBT, E.ACTION_RECONCILED, E.ACTION_WITHDRAWN, E.ACTION_SUPERSEDED,
     E.DECISION_RECORDED, E.APPROVAL_REVOKED, E.INTERRUPT_EXPIRED, E.LATE_OUTCOME_RECORDED, E.ROLLBACK_STARTED,
     E.ROLLBACK_DONE, E.ROLLBACK_FAILED, E.ROLLBACK_CONFLICTED, E.ACTION_GIVEN_BACK, E.SILENCE_PROCEEDED,
+    E.ANSWER_DELIVERED,
 }  # fmt: skip
 
 # What an ending says must have become of the action.
@@ -406,12 +427,12 @@ class Trace:
         still = [card for card in self.cards.values() if card.open]
         assert len(still) <= 1, "at most one open card"
         kinds = {card.kind for card in still}
-        assert (kinds == {InterruptKind.ACTION}) == (after.action.state is S.HELD)
+        assert bool(kinds - {InterruptKind.RECONCILE}) == (after.action.state is S.HELD)
         assert InterruptKind.RECONCILE not in kinds or after.action.state is S.IN_DOUBT
         for card in still:
             assert after.action.interrupt == card.id
             assert card.revision == after.action.revision
-            if card.kind is InterruptKind.ACTION:
+            if card.kind is not InterruptKind.RECONCILE:
                 assert card.digest == after.action.digest, "what is shown is what will run"
 
     def watch_facts(self, before: Action | None, after: Moved) -> None:
@@ -516,7 +537,7 @@ class Proposal:
     known: dict[str, str]
 
 
-proposals = st.builds(
+calls = st.builds(
     Proposal,
     traits=st.builds(
         Traits,
@@ -525,14 +546,36 @@ proposals = st.builds(
     ),
     policy=a_policy,
     profile=st.sampled_from(["cautious", "cautious", "record"]),
-    known=st.sampled_from([{}] * 6 + [{"repeated": "no, before"}, {"duplicate": "ran before"}, {"nested": "inside"}]),
+    known=st.sampled_from(
+        [{}] * 7
+        + [{"repeated": "no, before"}, {"duplicate": "ran before"}, {"nested": "inside"}, {"over_ticket": "too much"}]
+    ),
 )  # fmt: skip
+questions = st.just(Traits("read_only", tool_rev="rev1", reach=("spends",), kind=ActionKind.QUESTION)).map(
+    lambda traits: Proposal(traits, HARD, "cautious", {})
+)
+pauses = st.builds(
+    lambda call, answers, policy: Proposal(
+        replace(call.traits, kind=ActionKind.OBSERVED, answers=answers), policy, call.profile, call.known
+    ),
+    calls, st.sampled_from([(), (), ("approve", "reject"), ("respond",)]), st.sampled_from([HARD, HARD, DENY]),
+)  # fmt: skip
+proposals = st.one_of(calls, calls, calls, calls, questions, pauses)
 
 
 # What may well happen next, often enough to be seen: an action that nobody moves teaches nothing.
 NEXT = {
     "held": ("approved", "approved", "decided", "edited", "decided_at_the_edge", "lapsed", "gone_on"),
-    "cleared": ("taken", "taken", "taken", "taken_in_a_changed_world", "taken_at_the_edge", "revoked", "superseded"),
+    "cleared": (
+        "taken",
+        "delivered",
+        "taken",
+        "taken",
+        "taken_in_a_changed_world",
+        "taken_at_the_edge",
+        "revoked",
+        "superseded",
+    ),
     "executing": ("reported", "lost", "lost", "given_back"),
     "in_doubt": (
         "taken",
@@ -555,7 +598,7 @@ NEXT = {
 ANYTHING = (
     "approved", "decided", "lapsed", "revoked", "taken", "taken_in_a_changed_world", "reported", "lost", "parked_on",
     "reconciled", "probed", "tried_anew", "rolled_back", "rollback_ended", "withdrawn", "superseded", "later",
-    "gone_on", "given_back",
+    "gone_on", "given_back", "delivered",
 )  # fmt: skip
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -690,15 +733,21 @@ class LifecycleMachine(RuleBasedStateMachine):
             draw(a_process), draw(st.sampled_from(["rev1", "rev2", "rev3"])),
             draw(st.sampled_from([("spends",)] * 4 + [("privilege", "spends")])),
             self.action.ruling if policy is None else ruling(policy), fit=draw(st.integers(0, 4)) != 4,
+            over=draw(st.sampled_from(["", "", "", "its time is up"])),
         )  # fmt: skip
 
-    def take(self, process: ProcessId, rev: str, reach: tuple[str, ...], now: Ruling, *, fit: bool = True) -> None:
-        command = c.Take(process, rev, reach, now, self.new_card(), arguments_fit=fit)
+    def take(
+        self, process: ProcessId, rev: str, reach: tuple[str, ...], now: Ruling, *, fit: bool = True, over: str = ""
+    ) -> None:
+        command = c.Take(process, rev, reach, now, self.new_card(), arguments_fit=fit, over_ticket=over)
         self.do(command, self.paper.take(command, self.now))
 
     def reported(self, draw: Draw) -> None:
         fence, outcome = self.action.fence - draw(st.sampled_from([0, 0, 0, 1, -1])), draw(st.sampled_from(OUTCOMES))
         self.do(c.Settle(fence, outcome, self.new_card()), self.paper.settle(fence, outcome))
+
+    def delivered(self, _: Draw) -> None:
+        self.do(c.Deliver(), self.paper.deliver(self.now))
 
     def given_back(self, draw: Draw) -> None:
         fence = self.action.fence - draw(st.sampled_from([0, 0, 1]))

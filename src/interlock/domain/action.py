@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from interlock.canonical import Json, canonical_bytes
 from interlock.domain.ids import ActionId, CallKey, DecisionId, Digest, EffectHash, InterruptId, ProcessId, RunId
-from interlock.domain.ruling import Ruling
-from interlock.domain.tool import ToolSpec
+from interlock.domain.ruling import Reason, Ruling
+from interlock.domain.tool import InterruptPolicy, ToolSpec
 
 
 class ActionState(StrEnum):
@@ -43,6 +44,43 @@ class RefusalKind(StrEnum):
     REPEATED = "repeated"
     NESTED_PAUSE = "nested_pause"
     TOOL_CHANGED = "tool_changed"
+
+
+class ActionKind(StrEnum):
+    """What people are asked about: a call to be made, a question, or a pause that another framework made by itself."""
+
+    CALL = "call"
+    QUESTION = "question"
+    OBSERVED = "observed"
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How an action asks people, where it is more than a call under a ruling.
+
+    `answers` are the verdicts that fit (none: all that its kind knows), `why` is the reason on its card.
+    """
+
+    kind: ActionKind
+    why: str
+    answers: tuple[str, ...] = ()
+    expires_in: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What a check of the team's own says against a call: `hold` it for a person, or `deny` it."""
+
+    policy: InterruptPolicy
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the checks before a proposal came to: objections, and notes for the reviewer by the check's name."""
+
+    objections: tuple[Objection, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +130,8 @@ class ActionRequest:
     own_call_id: bool = False
     unseen: str = ""
     rationale: Rationale = field(default_factory=Rationale)
+    asking: Asking | None = None
+    checked: Checked = field(default_factory=Checked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +149,8 @@ class Traits:
     own_call_id: bool = False
     reach: tuple[str, ...] = ()
     tool_rev: str = ""
+    kind: ActionKind = ActionKind.CALL
+    answers: tuple[str, ...] = ()
 
     @property
     def reruns(self) -> bool:
@@ -201,11 +243,29 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentDecision:
+    """A decision that an agent made by itself, for the record; `said` is typed encoding by name.
+
+    `run` None: made outside any run. `call_key` names its place, so that code which runs again does not
+    say it twice.
+    """
+
+    agent: str
+    kind: str
+    said: Mapping[str, Json]
+    run: RunId | None = None
+    pass_no: int = 0
+    scope: str = ""
+    seq: int = 0
+    call_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PastCall:
     """A call that earlier passes of a run made, in order: what re-entry is matched against.
 
     For a free call `action` is None and `outcome` holds its recorded event body, or None. `gone`
-    calls were withdrawn or superseded: no pass is expected to make them again.
+    calls were withdrawn or superseded, or are decisions of the agent: no pass is expected to make them again.
     """
 
     call_key: CallKey

@@ -85,7 +85,7 @@ class Take:
     """An executor asks for the claim.
 
     `ruling_now` is the policy's answer at this moment; only a stricter one counts. `arguments_fit`
-    says whether the stored arguments still fit the tool as it is now.
+    says whether the stored arguments still fit the tool as it is now, `over_ticket` that the run's time is up.
     """
 
     process: ProcessId
@@ -94,6 +94,12 @@ class Take:
     ruling_now: Ruling
     new_interrupt: InterruptId
     arguments_fit: bool = True
+    over_ticket: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """A framework that paused by itself is handed the answer: what it does with it is its own affair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +183,7 @@ Command = (
     | Withdraw
     | Supersede
     | Take
+    | Deliver
     | GiveBack
     | Proceed
     | Settle

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from interlock.canonical import Json
 from interlock.domain.action import ActionState
 from interlock.domain.ids import ActionId, DecisionId, Digest, InterruptId, RunId
 from interlock.domain.reviewers import Principal
@@ -75,6 +76,22 @@ class Decision:
             and self.value == other.value
             and self.by.name == other.by.name
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What people said to a pause, for the framework that made it.
+
+    `verdict` None: nobody decided (`ended` says how it ended then). `arguments` are the typed encoding that
+    was approved, `value` that of a `respond`; `words` reach the agent, `by` is the person.
+    """
+
+    verdict: Verdict | None
+    ended: str = ""
+    words: str = ""
+    by: str = ""
+    arguments: Json = None
+    value: Json = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ class EventType(StrEnum):
     LATE_REJECTION_RECORDED = "LateRejectionRecorded"
     APPROVAL_REVOKED = "ApprovalRevoked"
     INTERRUPT_EXPIRED = "InterruptExpired"
+    ANSWER_DELIVERED = "AnswerDelivered"
+    AGENT_DECIDED = "AgentDecided"
     SILENCE_PROCEEDED = "SilenceProceeded"
     LATE_OUTCOME_RECORDED = "LateOutcomeRecorded"
     OUTCOME_CONFLICTED = "OutcomeConflicted"
@@ -58,6 +60,10 @@ class EventType(StrEnum):
     FREEZE_RELEASED = "FreezeReleased"
     PROCESS_LOST = "ProcessLost"
     WORK_POISONED = "WorkPoisoned"
+
+
+MATCHED = frozenset({EventType.CALL_RECORDED, EventType.AGENT_DECIDED})
+"""Events by which code that runs again knows that it has said this before."""
 
 
 @dataclass(frozen=True, slots=True)

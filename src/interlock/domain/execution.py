@@ -14,6 +14,7 @@ from interlock.domain.events import EventType
 from interlock.domain.ids import Digest, InterruptId
 from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
 from interlock.domain.moves import Fact, Moved, clock, close, expire, hold, refuse
+from interlock.domain.ruling import Ruling
 from interlock.domain.tool import InterruptPolicy
 
 MAX_TRIES = 3
@@ -108,14 +109,22 @@ def _objection(action: Action, command: c.Take, now: datetime) -> _Objection | N
         if action.traits.reversibility == "irreversible" and action.cleared_by is not None:
             changed = replace(action, traits=replace(action.traits, tool_rev=command.tool_rev))
             return _Objection(changed, f"proposed under another version of {action.tool}; look again")
+    if command.over_ticket:
+        return _Objection(action, command.over_ticket, RefusalKind.DENIED)
     if command.ruling_now.policy.rank > action.ruling.policy.rank:
         tightened = replace(action, ruling=command.ruling_now)
-        why = "the policy became stricter: " + "; ".join(reason.words for reason in command.ruling_now.reasons)
+        why = f"ruled more strictly by now: {_what_is_new(command.ruling_now, action.ruling)}"
         if command.ruling_now.policy is InterruptPolicy.DENY:
             return _Objection(tightened, why, RefusalKind.DENIED)
         if command.ruling_now.policy.holds and action.cleared_by is None:
             return _Objection(tightened, why)
     return None
+
+
+def _what_is_new(now: Ruling, before: Ruling) -> str:
+    """The reasons that were not there before; all of them where none is new."""
+    new = [reason for reason in now.reasons if reason not in before.reasons] or now.reasons
+    return "; ".join(reason.words for reason in new)
 
 
 def _heed(objection: _Objection, action: Action, card: Interrupt | None, new: InterruptId, now: datetime) -> Moved:
@@ -259,7 +268,7 @@ def reconcile(action: Action, card: Interrupt | None, command: c.Reconcile, now:
 def start_rollback(action: Action, card: Interrupt | None, command: c.StartRollback, now: datetime) -> Moved:
     """Claim the undoing of what was done."""
     answered = card is not None and card.ending is Ending.RESPONDED  # it stands in for an execution
-    if action.state is not ActionState.DONE or answered:
+    if action.state is not ActionState.DONE or answered or not action.fence:
         raise DecisionError(
             "not_done", f"the action is {action.state.value}; only what an executor did can be rolled back"
         )

@@ -14,6 +14,8 @@ class InterruptKind(StrEnum):
     """What people are asked."""
 
     ACTION = "action"
+    QUESTION = "question"
+    OBSERVED = "observed"
     RECONCILE = "reconcile"
 
 

@@ -19,7 +19,7 @@ from typing import cast
 
 from interlock.canonical import Json
 from interlock.domain import commands as c
-from interlock.domain.action import Action, ActionState, RefusalKind
+from interlock.domain.action import Action, ActionKind, ActionState, RefusalKind
 from interlock.domain.decision import Verdict
 from interlock.domain.errors import DecisionError
 from interlock.domain.events import EventType
@@ -55,6 +55,7 @@ __all__ = [
     "move",
     "reconcile_document",
     "ruling_body",
+    "verdicts",
 ]
 
 
@@ -63,13 +64,15 @@ class Opening:
     """How a proposal begins: the id of a card, should one open, and what the record knows of it.
 
     `repeated` are the words of an earlier no (or edit) to the same effect, `duplicate` says that an
-    equal effect ran already, `nested` that an executing tool which cannot pause made the call.
+    equal effect ran already, `nested` that an executing tool which cannot pause made the call,
+    `over_ticket` how it goes beyond what the run may do at all.
     """
 
     new_interrupt: InterruptId
     repeated: str = ""
     duplicate: str = ""
     nested: str = ""
+    over_ticket: str = ""
 
 
 def begin(draft: Action, opening: Opening, now: datetime) -> Moved:
@@ -78,6 +81,10 @@ def begin(draft: Action, opening: Opening, now: datetime) -> Moved:
     said: dict[str, Json] = {"digest": action.digest, "tool": action.tool, "ruling": ruling_body(action)}
     if opening.repeated:
         return refuse(action, RefusalKind.REPEATED, opening.repeated, now, EventType.ACTION_REFUSED, body=said)
+    if opening.over_ticket:
+        return refuse(
+            action, RefusalKind.DENIED, opening.over_ticket, now, EventType.ACTION_REFUSED, by="ticket", body=said
+        )
     if opening.duplicate and ruling.profile != "record":
         ruling = ruling.stricter(InterruptPolicy.HARD_STOP, Reason("suspected_duplicate", opening.duplicate))
         action = replace(action, ruling=ruling)
@@ -117,6 +124,13 @@ def _decide(action: Action, card: Interrupt | None, command: c.Decide, now: date
         return replace(
             expired, refusal=DecisionError("expired", f"the card expired at {clock(card.expires_at)}; nothing was run")
         )
+    fitting = verdicts(action)
+    if command.verdict not in fitting:
+        raise DecisionError(
+            "bad_verdict",
+            f"{command.verdict.value} does not answer this card",
+            f"It takes {_either(fitting)}.",
+        )
     fact = Fact(EventType.DECISION_RECORDED, _decision_body(command, card), command.by, card.id)
     if command.verdict is Verdict.APPROVE:
         cleared = replace(action, state=ActionState.CLEARED, cleared_at=now, cleared_by=command.decision)
@@ -144,6 +158,21 @@ def _decide(action: Action, card: Interrupt | None, command: c.Decide, now: date
         )
         return Moved(refused, (close(card, ending, now, command.decision),), (fact,))
     raise DecisionError("bad_verdict", f"{command.verdict.value} does not decide this card")
+
+
+_DECIDES = (Verdict.APPROVE, Verdict.MODIFY, Verdict.REJECT, Verdict.RESPOND, Verdict.REDIRECT)
+_ANSWERS = (Verdict.RESPOND, Verdict.REJECT, Verdict.REDIRECT)
+
+
+def verdicts(action: Action) -> tuple[Verdict, ...]:
+    """What a person can say on the action's card: a question takes an answer, and there is nothing to approve."""
+    known = _ANSWERS if action.traits.kind is ActionKind.QUESTION else _DECIDES
+    return tuple(each for each in known if not action.traits.answers or each.value in action.traits.answers)
+
+
+def _either(fitting: tuple[Verdict, ...]) -> str:
+    words = [each.value for each in fitting]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def _modify(action: Action, card: Interrupt, command: c.Decide, revised: c.Revised, now: datetime) -> Moved:
@@ -222,6 +251,19 @@ def _leave_behind(
     return refuse(action, kind, reason, now, event, by=by, card=closed)
 
 
+def _deliver(action: Action, card: Interrupt | None, _: c.Deliver, now: datetime) -> Moved:
+    """The answer goes to the framework that paused. Only there: a call of ours is claimed instead."""
+    if action.state is not ActionState.CLEARED or action.traits.kind is not ActionKind.OBSERVED or action.fence:
+        return expire(action, card, c.Expire(), now)
+    told = replace(action, state=ActionState.DONE, settled_at=now, result=_NOTHING, answered_by=_GIVEN)
+    return Moved(told, (), (Fact(EventType.ANSWER_DELIVERED, {"digest": action.digest}, interrupt=action.interrupt),))
+
+
+_NOTHING = b"null"
+_GIVEN = "framework:observed"
+"""What it did with its answer is not known here: no result, and nobody's word for one."""
+
+
 def _proceed(action: Action, card: Interrupt | None, command: c.Proceed, now: datetime) -> Moved:
     """Silence lets a soft checkpoint go, and nothing else; in nobody's name."""
     soft, window = action.ruling.policy is InterruptPolicy.SOFT_CHECKPOINT, action.ruling.window
@@ -254,6 +296,7 @@ _HANDLERS: Mapping[type, object] = {
     c.Withdraw: _withdraw,
     c.Supersede: _supersede,
     c.Take: take,
+    c.Deliver: _deliver,
     c.GiveBack: give_back,
     c.Proceed: _proceed,
     c.Settle: settle,

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from interlock.canonical import Json
 from interlock.domain import commands as c
-from interlock.domain.action import Action, ActionState, RefusalKind
+from interlock.domain.action import Action, ActionKind, ActionState, RefusalKind
 from interlock.domain.errors import InterlockError
 from interlock.domain.events import EventType
 from interlock.domain.ids import DecisionId, InterruptId
@@ -40,6 +40,13 @@ class Moved:
     refusal: InterlockError | None = None
 
 
+_CARDS = {
+    ActionKind.CALL: InterruptKind.ACTION,
+    ActionKind.QUESTION: InterruptKind.QUESTION,
+    ActionKind.OBSERVED: InterruptKind.OBSERVED,
+}
+
+
 def due(action: Action, card: Interrupt | None, now: datetime) -> bool:
     """Whether the action is held and its card's deadline has passed."""
     return (
@@ -61,7 +68,7 @@ def hold(
     """The action held on a new card, with one fact of type `event`."""
     card = Interrupt(
         id=new,
-        kind=InterruptKind.ACTION,
+        kind=_CARDS[action.traits.kind],
         run=action.run,
         action=action.id,
         revision=action.revision,

@@ -35,6 +35,7 @@ class Ruling:
     window: timedelta | None = None
 
     def stricter(self, policy: InterruptPolicy, reason: Reason) -> Ruling:
-        """This ruling, at least as strict as `policy`, with one more reason."""
-        applied = policy if policy.rank > self.policy.rank else self.policy
-        return replace(self, policy=applied, reasons=(*self.reasons, reason))
+        """This ruling, at least as strict as `policy`, with one more reason: first where it decides."""
+        if policy.rank > self.policy.rank:
+            return replace(self, policy=policy, reasons=(reason, *self.reasons))
+        return replace(self, reasons=(*self.reasons, reason))

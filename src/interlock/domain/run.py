@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 
+from interlock.canonical import Json
 from interlock.domain.action import PastCall, Versions
 from interlock.domain.ids import InterruptId, ProcessId, RunId
+from interlock.domain.texts import length, plural
+from interlock.domain.tool import Reach, ToolSpec
 
 
 class RunState(StrEnum):
@@ -20,6 +24,58 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
     DIVERGED = "diverged"
     NEEDS_ATTENTION = "needs_attention"
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What a run may do at all, whatever policy and people say: the bounds of its authority.
+
+    `tools` None means any tool, `actions` counts actions begun (refused ones apart), `cost` sums the
+    declared costs, `life` runs from the start of the run. `used` and `spent` are what is used up.
+    """
+
+    tools: tuple[str, ...] | None = None
+    actions: int | None = None
+    cost: Decimal | None = None
+    life: timedelta | None = None
+    used: int = 0
+    spent: Decimal = Decimal(0)
+
+    def terms(self) -> dict[str, Json]:
+        """What it allows, as it stands in events: what it does not limit is left out."""
+        return {
+            **({"tools": list(self.tools)} if self.tools is not None else {}),
+            **({"actions": self.actions} if self.actions is not None else {}),
+            **({"cost": f"{self.cost:f}"} if self.cost is not None else {}),
+            **({"life": length(self.life)} if self.life is not None else {}),
+        }
+
+    def covers(self, tool: str) -> bool:
+        """Whether it names the tool, or names none."""
+        return self.tools is None or tool in self.tools
+
+    def over(self, started_at: datetime, now: datetime) -> str:
+        """Say that its life is over, if it is."""
+        ended = self.life is not None and now - started_at > self.life
+        return f"the run's ticket was good for {length(self.life)} and is over" if ended and self.life else ""
+
+    def against(self, spec: ToolSpec, started_at: datetime, now: datetime) -> str:
+        """Say how one more call of this tool would go beyond it; "" where it would not."""
+        if not self.covers(spec.name):
+            return f"the run's ticket does not cover {spec.name}; it is for {', '.join(self.tools or ()) or 'no tool'}"
+        if self.actions is not None and self.used >= self.actions:
+            return f"the run's ticket is for {plural(self.actions, 'action')}, and they are used up"
+        if self.cost is not None:
+            if spec.cost is None and Reach.SPENDS in spec.reach:
+                return f"the run's ticket limits what may be spent, and {spec.name} does not declare its cost"
+            left = self.cost - self.spent
+            if spec.cost is not None and spec.cost > left:
+                return f"{spec.name} may cost {spec.cost:f}, and the run's ticket has {left:f} of {self.cost:f} left"
+        return self.over(started_at, now)
+
+    def with_one_more(self, spec: ToolSpec) -> Ticket:
+        """What it is after one more call of this tool."""
+        return replace(self, used=self.used + 1, spent=self.spent + (spec.cost or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +106,7 @@ class Run:
     refusals: int = 0
     accept_divergence: bool = False
     versions: Versions = field(default_factory=Versions)
+    ticket: Ticket | None = None
 
 
 @dataclass(frozen=True, slots=True)

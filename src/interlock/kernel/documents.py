@@ -88,6 +88,7 @@ def facts_document(request: ActionRequest, *, versions: Versions, tool: str, hos
         "confidence": _confidence(rationale),
         "uncertainty": [_bounded(each) for each in rationale.uncertainty[:20]],
         "considered": [_bounded(each) for each in rationale.considered[:20]],
+        "notes": [{"by": by, "words": _bounded(words)} for by, words in request.checked.notes[:20]],
         "slices": {},
         "messages": None,
     }

@@ -13,22 +13,24 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from interlock.canonical import Json, blob_digest, canonical_bytes, parse
-from interlock.domain.action import ActionRequest, Rationale, Versions
+from interlock.domain.action import ActionKind, ActionRequest, AgentDecision, Rationale, Versions
 from interlock.domain.commands import Outcome
-from interlock.domain.decision import Decision
+from interlock.domain.decision import Answer, Decision
 from interlock.domain.errors import CallError, StoreError
 from interlock.domain.events import Event, EventType
 from interlock.domain.ids import ActionId, EventId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
-from interlock.domain.run import PassGrant, PassReport, Run, RunState
+from interlock.domain.ruling import Ruling
+from interlock.domain.run import PassGrant, PassReport, Run, RunState, Ticket
 from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
 from interlock.kernel import documents
 from interlock.kernel.holder import Holder
 from interlock.kernel.process import host
-from interlock.policy import PolicySet, rule
+from interlock.policy import PolicySet, asked, held_by, rule
 from interlock.ports.gate import FreeCall, Standing
 from interlock.ports.store import Change, Rows, Store, Unit
 from interlock.schema import spill
+from interlock.usecases.answers import answer_to, deliver
 from interlock.usecases.cancel import cancel
 from interlock.usecases.claim import claim, standing
 from interlock.usecases.draft import Draft
@@ -84,11 +86,12 @@ class InProcessGate(Holder):
         input: bytes | None = None,
         owner: str = "",
         versions: Versions = Versions(),
+        ticket: Ticket | None = None,
     ) -> Future[PassGrant]:
         found = self.run(run)
         if found is not None and found.state is RunState.RUNNING:
             self.bury_dead()
-        entry = Entry(run, agent, self.living_process(), workflow, input, owner, versions)
+        entry = Entry(run, agent, self.living_process(), workflow, input, owner, versions, ticket)
         with self._passes:
             self._entering[run] += 1
         try:
@@ -100,9 +103,17 @@ class InProcessGate(Holder):
         return granted
 
     def create(
-        self, run: RunId, *, agent: str, workflow: str, input: bytes, owner: str = "", versions: Versions = Versions()
+        self,
+        run: RunId,
+        *,
+        agent: str,
+        workflow: str,
+        input: bytes,
+        owner: str = "",
+        versions: Versions = Versions(),
+        ticket: Ticket | None = None,
     ) -> Future[Run]:
-        entry = Entry(run, agent, None, workflow, input, owner, versions)
+        entry = Entry(run, agent, None, workflow, input, owner, versions, ticket)
         return _then(self.store.write(enter_run(entry, self._ids, self.run_key)), lambda grant: grant.run)
 
     def _entered(self, run: RunId, grant: PassGrant | None) -> None:
@@ -257,7 +268,7 @@ class InProcessGate(Holder):
             document=document,
             facts=facts,
             blobs=blobs,
-            ruling=rule(self.policy, spec, request.rationale, environment=run.versions.environment),
+            ruling=self._ruling(request, run),
         )
         proposed = self.store.write(propose(proposal, self._ids))
         proposed.add_done_callback(lambda done: None if done.exception() else self._described.add(tool))
@@ -267,10 +278,43 @@ class InProcessGate(Holder):
         return self.store.write(park(action, process, why, self._ids))
 
     def claim(self, request: ActionRequest, action: ActionId) -> Future[Standing]:
-        run = self._runs.get(request.run)
+        return self.store.write(claim(request, action, self._ruling(request, self._runs.get(request.run)), self._ids))
+
+    def _ruling(self, request: ActionRequest, run: Run | None) -> Ruling:
+        """The policy's answer, and what only ever makes it stricter: checks of the team's own, and asking itself."""
+        if request.asking is not None and request.asking.kind is ActionKind.QUESTION:
+            return asked(self.policy, request.asking)
         environment = run.versions.environment if run is not None else ""
-        ruling_now = rule(self.policy, request.spec, request.rationale, environment=environment)
-        return self.store.write(claim(request, action, ruling_now, self._ids))
+        ruling = rule(self.policy, request.spec, request.rationale, environment=environment)
+        for objection in request.checked.objections:
+            ruling = ruling.stricter(objection.policy, objection.reason)
+        return ruling if request.asking is None else held_by(ruling, request.asking)
+
+    def report_pause(self, request: ActionRequest) -> Future[Standing]:
+        if request.asking is None or request.asking.kind is not ActionKind.OBSERVED:
+            raise CallError("not_observed", "a pause is reported with what people are asked")
+        return self.propose(request)
+
+    def answer(self, action: ActionId) -> Answer | None:
+        return self.store.read(lambda rows: answer_to(rows, action))
+
+    def deliver(self, action: ActionId, process: ProcessId) -> Future[Standing]:
+        return self.store.write(deliver(action, process, self._ids))
+
+    def note(self, decision: AgentDecision) -> None:
+        self.store.write_later(partial(self._noted, decision))
+
+    def _noted(self, decision: AgentDecision, rows: Rows) -> Change[None]:
+        said, blobs = spill(dict(decision.said), BLOB_LIMIT, blob_digest)
+        body: dict[str, Json] = {"kind": decision.kind, **cast("dict[str, Json]", said)}
+        if decision.run is not None:
+            place: dict[str, Json] = {
+                "scope": decision.scope, "seq": decision.seq, "call": decision.call_key, "pass": decision.pass_no
+            }  # fmt: skip
+            body.update(place)
+        actor = f"agent:{decision.agent}"
+        event = Event(EventId(self._ids()), EventType.AGENT_DECIDED, rows.now, actor, decision.run, body=body)
+        return Change(None, events=(event,), blobs=blobs)
 
     def give_back(self, action: ActionId, process: ProcessId, fence: int) -> Future[Standing]:
         return self.store.write(give_back(action, process, fence, self._ids))

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Protocol
 
 from interlock.canonical import Json
-from interlock.domain.action import Action, ActionRequest, Claim
+from interlock.domain.action import Action, ActionRequest, AgentDecision, Claim
 from interlock.domain.commands import Outcome
+from interlock.domain.decision import Answer
 from interlock.domain.ids import ActionId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.tool import ToolSpec
@@ -61,7 +62,7 @@ class FreeCall(Protocol):
 
 
 class Gate(Protocol):
-    """Propose, park, claim, settle, suspend, cancel. Each returns a future.
+    """Propose, park, claim, settle, suspend, report pauses, cancel. Each returns a future.
 
     In one process the gate is advisory against hostile code: it binds code that calls through it.
     Errors are raised from the future: `CallError` where the call cannot be proposed (nothing is
@@ -112,6 +113,26 @@ class Gate(Protocol):
 
     def cancel(self, run: RunId, by: str, reason: str = "") -> Future[None]:
         """Withdraw everything of the run that has not been claimed, and end it."""
+        ...
+
+    def report_pause(self, request: ActionRequest) -> Future[Standing]:
+        """Tell of a pause that is not ours: `request.asking` says what people are asked, the rest is its context.
+
+        It is held until people answer, whatever the policy would let go by; no claim is ever granted here. A
+        call of ours at the same place (`call_key`) joins it: one card, one claim.
+        """
+        ...
+
+    def answer(self, action: ActionId) -> Answer | None:
+        """What people answered to a pause that was reported; None while they have not."""
+        ...
+
+    def deliver(self, action: ActionId, process: ProcessId) -> Future[Standing]:
+        """Record that the framework was handed an approval; at most once is not ours to promise there."""
+        ...
+
+    def note(self, decision: AgentDecision) -> None:
+        """Buffer the record of what an agent decided by itself, as `record` does."""
         ...
 
     def look(self, action: ActionId) -> Standing:

@@ -10,7 +10,7 @@ from interlock.domain.action import Versions
 from interlock.domain.decision import Decision
 from interlock.domain.ids import ActionId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
-from interlock.domain.run import PassGrant, PassReport, Run
+from interlock.domain.run import PassGrant, PassReport, Run, Ticket
 
 
 class Runtime(Protocol):
@@ -38,6 +38,7 @@ class Runtime(Protocol):
         input: bytes | None = None,
         owner: str = "",
         versions: Versions = Versions(),
+        ticket: Ticket | None = None,
     ) -> Future[PassGrant]:
         """Start the run, or go on with it: the grant holds what earlier passes did.
 
@@ -51,7 +52,15 @@ class Runtime(Protocol):
         ...
 
     def create(
-        self, run: RunId, *, agent: str, workflow: str, input: bytes, owner: str = "", versions: Versions = Versions()
+        self,
+        run: RunId,
+        *,
+        agent: str,
+        workflow: str,
+        input: bytes,
+        owner: str = "",
+        versions: Versions = Versions(),
+        ticket: Ticket | None = None,
     ) -> Future[Run]:
         """Record a run and hand it to the workers without entering it here."""
         ...

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from interlock.domain.action import Action, ActionState, Revision
 from interlock.domain.decision import Decision
-from interlock.domain.events import Event, EventType
+from interlock.domain.events import MATCHED, Event
 from interlock.domain.ids import ActionId, CallKey, DecisionId, EffectHash, InterruptId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
@@ -195,7 +195,7 @@ class MemoryRows:
         return [(seq, event) for seq, event in rows if run is None or event.run == run][: page.limit]
 
     def free_calls(self, run: RunId) -> Sequence[Event]:
-        return [one for one in self._shelf.events if one.run == run and one.type is EventType.CALL_RECORDED]
+        return [one for one in self._shelf.events if one.run == run and one.type in MATCHED]
 
     def work(self, work: str) -> Work | None:
         return self._shelf.work.get(work)

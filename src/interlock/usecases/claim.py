@@ -42,6 +42,7 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: 
             ruling_now,
             InterruptId(ids()),
             arguments_fit=fits(arguments, spec.schema),
+            over_ticket=run.ticket.over(run.started_at, rows.now) if run.ticket is not None else "",
         )
         moved = move(action, draft.card(action), take, rows.now)
         taken = draft.moved(moved, f"executor:{request.process}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from interlock.canonical import Json
 from interlock.domain.action import Versions
 from interlock.domain.errors import RunError
 from interlock.domain.events import EventType
 from interlock.domain.ids import ProcessId, RunId
-from interlock.domain.run import PassGrant, Run, RunState, Work, WorkKind
+from interlock.domain.run import PassGrant, Run, RunState, Ticket, Work, WorkKind
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids, resume_id
 from interlock.usecases.passes import executing, lose_claims, past_calls, try_anew
@@ -26,6 +27,7 @@ class Entry:
     input: bytes | None = None
     owner: str = ""
     versions: Versions = Versions()
+    ticket: Ticket | None = None
 
 
 def enter_run(entry: Entry, ids: Ids, run_key: Callable[[RunId], bytes]) -> Unit[PassGrant]:
@@ -90,9 +92,13 @@ def _start(draft: Draft, entry: Entry) -> Run:
         owner=entry.owner,
         process=entry.process,
         versions=entry.versions,
+        ticket=entry.ticket,
     )
     draft.put(run)
-    draft.tell(EventType.RUN_STARTED, actor=entry.owner, run=run, body={"agent": run.agent, "workflow": run.workflow})
+    body: dict[str, Json] = {"agent": run.agent, "workflow": run.workflow}
+    if run.ticket is not None:
+        body["ticket"] = run.ticket.terms()
+    draft.tell(EventType.RUN_STARTED, actor=entry.owner, run=run, body=body)
     if not running:
         draft.put(Work(resume_id(run), WorkKind.RESUME, run.id, run.id, now))
     return run

@@ -8,6 +8,7 @@ from interlock.canonical import Json
 from interlock.domain.action import Action, ActionState, PastCall, RefusalKind
 from interlock.domain.commands import AskPeople, LoseLease, TryAnew
 from interlock.domain.errors import RunError
+from interlock.domain.events import EventType
 from interlock.domain.ids import CallKey, InterruptId, ProcessId, RunId
 from interlock.domain.lifecycle import move
 from interlock.domain.run import Freeze, Run, RunState
@@ -59,13 +60,14 @@ def past_calls(rows: Rows, run: RunId) -> tuple[PastCall, ...]:
         for action in rows.actions_of_run(run)
     ]
     for event in rows.free_calls(run):
-        body = event.body
+        body, decided = event.body, event.type is EventType.AGENT_DECIDED
         calls.append(
             PastCall(
                 CallKey(str(body["call"])),
                 str(body["scope"]),
                 cast("int", body["seq"]),
-                str(body["tool"]),
+                str(body["kind" if decided else "tool"]),
+                gone=decided,
                 outcome=cast("Json", dict(body)),
             )
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from interlock.canonical import Json
-from interlock.domain.action import Action, ActionRequest, ActionState, Claim, RefusalKind, Revision, Traits
+from interlock.domain.action import Action, ActionKind, ActionRequest, ActionState, Claim, RefusalKind, Revision, Traits
 from interlock.domain.commands import Expire, Take
 from interlock.domain.errors import Diverged
 from interlock.domain.events import EventType
@@ -77,6 +77,8 @@ def _begin(draft: Draft, run: Run, proposal: Proposal) -> Change[Standing]:
         own_call_id=request.own_call_id,
         reach=tuple(sorted(spec.reach)),
         tool_rev=spec.tool_rev,
+        kind=request.asking.kind if request.asking else ActionKind.CALL,
+        answers=request.asking.answers if request.asking else (),
     )
     action = Action(
         id=proposal.action,
@@ -101,13 +103,14 @@ def _begin(draft: Draft, run: Run, proposal: Proposal) -> Change[Standing]:
         repeated=_repeated(same),
         duplicate=_duplicate(same, now) if traits.guards_repetition else "",
         nested=f"{spec.name} would pause inside {request.inside}, which cannot pause" if request.inside else "",
+        over_ticket=_beyond(run, request, now),
     )
     begun = draft.moved(begin(action, opening, now), f"agent:{proposal.agent}")
     draft.revisions.append(
         Revision(action.id, 1, run.id, proposal.digest, proposal.effect, proposal.document, proposal.facts, now)
     )
     draft.blobs.update(proposal.blobs)
-    _count_refusals(draft, run, begun)
+    _count(draft, run, begun, request)
     if begun.state is not ActionState.CLEARED:
         return draft.change(Standing(begun, draft.card(begun)))
     stop = frozen(draft.rows, proposal.agent, spec.name, run.id)
@@ -161,7 +164,17 @@ def _duplicate(same: Sequence[tuple[Action, int]], now: datetime) -> str:
     return ""
 
 
-def _count_refusals(draft: Draft, run: Run, action: Action) -> None:
+def _beyond(run: Run, request: ActionRequest, now: datetime) -> str:
+    """How the call goes beyond the run's ticket. Asking people is always allowed."""
+    asks = request.asking is not None and request.asking.kind is ActionKind.QUESTION
+    return "" if run.ticket is None or asks else run.ticket.against(request.spec, run.started_at, now)
+
+
+def _count(draft: Draft, run: Run, action: Action, request: ActionRequest) -> None:
+    """Count what the run has used of its ticket, and refusals in a row."""
+    if run.ticket is not None and action.state is not ActionState.REFUSED:
+        run = replace(run, ticket=run.ticket.with_one_more(request.spec))
+        draft.put(run)
     if action.refusal is RefusalKind.REPEATED:
         refusals = run.refusals + 1
         attention = run.attention

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pytest
 
 from interlock.domain import commands as c
-from interlock.domain.action import Action, ActionState, CallKey, RefusalKind, Traits
+from interlock.domain.action import Action, ActionKind, ActionState, CallKey, RefusalKind, Traits
 from interlock.domain.decision import Verdict
 from interlock.domain.errors import DecisionError
 from interlock.domain.events import EventType
@@ -262,6 +262,10 @@ TABLE: dict[str, tuple[Callable[[Action], c.Command], dict[str, Result]]] = {
         rest({"executing": to(S.CLEARED, E.ACTION_GIVEN_BACK), "entered": to(S.EXECUTING)}, STAYS),
     ),
     "another claim is given back": (lambda action: c.GiveBack(action.fence - 1), rest({}, STAYS)),
+    "the answer is handed over": (
+        lambda _: c.Deliver(),
+        rest({"held too long": EXPIRES}, STAYS),
+    ),
     "silence has lasted": (
         lambda _: c.Proceed(NOON - HOUR),
         rest(
@@ -427,9 +431,9 @@ def test_what_was_turned_down_before_is_refused_without_asking_whatever_the_ruli
 def test_a_suspected_duplicate_is_held_even_where_nobody_would_be_asked() -> None:
     moved = begin(draft(NONE), Opening(NEW, duplicate="identical to one that ran 8 s ago"), NOON)
     assert moved.action.state is S.HELD
-    assert moved.interrupts[0].why.endswith("identical to one that ran 8 s ago")
+    assert moved.interrupts[0].why.startswith("identical to one that ran 8 s ago")
     assert moved.action.ruling.policy is HARD
-    assert moved.action.ruling.reasons[-1].code == "suspected_duplicate"
+    assert moved.action.ruling.reasons[0].code == "suspected_duplicate"
     assert moved.facts[0].body["ruling"]["policy"] == "hard_stop"
 
 
@@ -612,7 +616,7 @@ def test_a_policy_that_became_stricter_asks_where_nobody_has_decided() -> None:
     standing = STANDINGS["cleared by policy"]
     moved = move(standing.action, standing.card, take(ruling_now=ruling(HARD, "it is new")), NOON)
     assert moved.action.state is S.HELD
-    assert moved.interrupts[0].why == "the policy became stricter: it is new"
+    assert moved.interrupts[0].why == "ruled more strictly by now: it is new"
     assert moved.action.ruling.policy is HARD
     assert move(standing.action, standing.card, take(ruling_now=ruling(ASYNC)), NOON).claimed
 
@@ -952,3 +956,65 @@ def test_a_rollback_whose_executor_is_gone_failed_and_says_that_nobody_knows() -
     lost = move(rolling_back.action, rolling_back.card, LOSE, NOON).action
     assert (lost.state, lost.process) == (S.ROLLBACK_FAILED, None)
     assert "not known whether it was undone" in lost.words
+
+
+# ------------------------------------------------------------------------------------------ questions and pauses
+
+
+def asking(kind: ActionKind, *answers: str, policy: InterruptPolicy = HARD) -> Moved:
+    proposed = draft(policy)
+    traits = replace(proposed.traits, kind=kind, answers=answers)
+    return begin(replace(proposed, traits=traits), Opening(NEW), NOON)
+
+
+def card_of(moved: Moved) -> Interrupt:
+    (card,) = moved.interrupts
+    return card
+
+
+def test_a_question_has_a_card_of_its_kind_and_takes_an_answer_or_a_refusal_and_no_approval() -> None:
+    asked = asking(ActionKind.QUESTION)
+    assert card_of(asked).kind is InterruptKind.QUESTION
+    for verdict in (Verdict.APPROVE, Verdict.MODIFY):
+        with pytest.raises(DecisionError) as caught:
+            move(asked.action, card_of(asked), decide(verdict), NOON)
+        assert (caught.value.code, caught.value.mend) == ("bad_verdict", "It takes respond, reject or redirect.")
+    answered = move(asked.action, card_of(asked), decide(Verdict.RESPOND), NOON)
+    assert answered.action.state is S.DONE
+    assert move(asked.action, card_of(asked), decide(Verdict.REJECT), NOON).action.refusal is RefusalKind.REJECTED
+
+
+def test_a_pause_takes_only_the_answers_that_its_framework_offers() -> None:
+    paused = asking(ActionKind.OBSERVED, "approve")
+    assert card_of(paused).kind is InterruptKind.OBSERVED
+    with pytest.raises(DecisionError) as caught:
+        move(paused.action, card_of(paused), decide(Verdict.REJECT), NOON)
+    assert caught.value.mend == "It takes approve."
+    assert move(paused.action, card_of(paused), decide(Verdict.APPROVE), NOON).action.state is S.CLEARED
+
+
+def test_an_approved_pause_is_handed_over_once_and_cannot_be_rolled_back() -> None:
+    paused = asking(ActionKind.OBSERVED)
+    approved = move(paused.action, card_of(paused), decide(Verdict.APPROVE), NOON)
+    told = move(approved.action, card_of(approved), c.Deliver(), NOON)
+    assert told.action.state is S.DONE
+    assert [fact.type for fact in told.facts] == [E.ANSWER_DELIVERED]
+    assert move(told.action, card_of(approved), c.Deliver(), NOON) == Moved(told.action)
+    with pytest.raises(DecisionError, match="only what an executor did"):
+        move(told.action, card_of(approved), c.StartRollback(ANA, P1), NOON)
+
+
+def test_a_pause_that_a_call_of_ours_joined_is_claimed_and_not_handed_over() -> None:
+    paused = asking(ActionKind.OBSERVED)
+    approved = move(paused.action, card_of(paused), decide(Verdict.APPROVE), NOON)
+    claimed = move(approved.action, card_of(approved), take(), NOON)
+    assert claimed.claimed
+    given_back = move(claimed.action, card_of(approved), c.GiveBack(1), NOON)
+    assert move(given_back.action, card_of(approved), c.Deliver(), NOON).action.state is S.CLEARED
+
+
+def test_what_goes_beyond_the_ticket_is_denied_and_an_approval_that_outlives_it_is_not_used() -> None:
+    beyond = begin(draft(NONE), Opening(NEW, over_ticket="no more"), NOON)
+    assert (beyond.action.refusal, beyond.action.refused_by) == (RefusalKind.DENIED, "ticket")
+    late = move(approved.action, approved.card, take(over_ticket="its time is up"), NOON)
+    assert (late.action.refusal, late.action.words) == (RefusalKind.DENIED, "its time is up")

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from interlock.canonical import canonical_bytes, digest
 from interlock.domain.action import Traits, Versions
 from interlock.domain.decision import Shown
-from interlock.domain.events import Event, EventType
+from interlock.domain.events import MATCHED, Event, EventType
 from interlock.domain.ids import ActionId, EventId, InterruptId, RunId
 from interlock.domain.reviewers import Principal, PrincipalKind
 from interlock.domain.ruling import Reason, Ruling
 from interlock.domain.tool import InterruptPolicy
 from interlock.stores.sql import forms
 from interlock.stores.sql.documents import pack_document, unpack_document
+from interlock.stores.sql.event_rows import event_row, read_event
 from interlock.stores.sql.leaves import TYPES, pack_leaf, unpack_leaf
 from interlock.stores.sql.packing import pack, unpack
-from interlock.stores.sql.rows import event_row, read_event
 from interlock.stores.sql.times import instant, micros
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -117,7 +117,7 @@ def test_a_leaf_comes_back_byte_for_byte(event: Event, namespace: str, now: date
 def test_an_event_comes_back_from_its_row(event: Event, namespace: str) -> None:
     run, at, free, leaf = event_row(event, namespace, micros(event.at))
     assert read_event((run, at, leaf), namespace) == event
-    assert free == (event.type is EventType.CALL_RECORDED)
+    assert free == (event.type in MATCHED)
 
 
 def an_event() -> Event:

@@ -9,7 +9,7 @@ from interlock.domain.decision import Decision, Shown
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.reviewers import Principal
 from interlock.domain.ruling import Reason, Ruling
-from interlock.domain.run import Freeze, Process, Run, Work
+from interlock.domain.run import Freeze, Process, Run, Ticket, Work
 from interlock.stores.sql import tables
 
 TABLES = {
@@ -25,11 +25,12 @@ TABLES = {
 
 # What `forms` keeps in short lists. A new field needs a place there, with its default where a list is shorter.
 PARTS = {
-    Traits: "reversibility idempotent probed composite own_call_id reach tool_rev",
+    Traits: "reversibility idempotent probed composite own_call_id reach tool_rev kind answers",
     Ruling: "policy wanted reasons profile policy_digest expires_in approval_valid_for window",
     Reason: "code words",
     Versions: "agent model prompt environment",
     Principal: "kind name authn session",
+    Ticket: "tools actions cost life used spent",
     Shown: "channel render_digest opened dwell_ms batch",
 }
 

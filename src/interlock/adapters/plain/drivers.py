@@ -14,7 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from interlock.adapters.plain.places import Frame, Scope, entered, pop, push, running_task
+from interlock.adapters.plain.frames import Frame, entered, pop, push, running_task
+from interlock.adapters.plain.places import Scope
 from interlock.adapters.plain.tool import Tool
 from interlock.domain.errors import CallError, NoEffect, StoreError
 

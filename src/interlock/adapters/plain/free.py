@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, cast
 
 from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.places import Frame, Pass, Scope
+from interlock.adapters.plain.frames import Frame
+from interlock.adapters.plain.places import Pass, Scope
 from interlock.adapters.plain.tool import Tool, earlier_forms, encode
 from interlock.domain.action import PastCall, arguments_bytes, call_key
 from interlock.domain.errors import CallError
@@ -35,6 +36,7 @@ class Free(Frame):
         self.inside = tool.spec.name
         self.parent = frame.parent
         self.task = frame.task
+        self.barred = ""
         self.outer = scope
         self.spec_tool = tool
         self.past: Any = None
@@ -61,7 +63,7 @@ class Free(Frame):
             spec.target,
             self._data(),
             self._occurrence_key(),
-            lambda: earlier_forms(self.spec_tool, self._named(), cast("Any", self.arguments)),
+            lambda: earlier_forms(self.spec_tool, self.named(), cast("Any", self.arguments)),
         )
         if past is None and missing and not pass_.grant.run.accept_divergence:
             raise pass_.diverge(pass_.told(missing), outcomes.call_text(spec.name, self.arguments))
@@ -69,9 +71,10 @@ class Free(Frame):
 
     def _occurrence_key(self) -> str | None:
         tool = self.spec_tool
-        return None if tool.occurrence_key is None else tool.occurrence(self._named())
+        return None if tool.occurrence_key is None else tool.occurrence(self.named())
 
-    def _named(self) -> dict[str, object]:
+    def named(self) -> dict[str, object]:
+        """The arguments by name."""
         values = self.values
         return (
             dict(zip(self.spec_tool.parameters.names, values, strict=True))
@@ -145,7 +148,7 @@ class Free(Frame):
     def arguments(self) -> Json:
         """The typed encoding of its arguments."""
         if self._encoded is None:
-            self._encoded = encode(self.spec_tool, self._named())
+            self._encoded = encode(self.spec_tool, self.named())
         return cast("Json", self._encoded)
 
     def call_key(self) -> str:

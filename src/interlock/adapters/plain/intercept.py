@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.drivers import Drivers, Ended, Execute, Flow, Pause, at_once
+from interlock.adapters.plain.asking import Pausing, said
+from interlock.adapters.plain.checks import Checks
+from interlock.adapters.plain.drivers import Drivers, Flow, Pause, at_once
+from interlock.adapters.plain.executing import ACTIVE, Executor, pause_of
+from interlock.adapters.plain.frames import Frame, current, entered, pop, push
 from interlock.adapters.plain.free import UNCHANGING, Free
-from interlock.adapters.plain.places import Frame, Pass, Scope, current, entered, pop, push, running_task
+from interlock.adapters.plain.places import Pass, Scope
 from interlock.adapters.plain.probing import ask
 from interlock.adapters.plain.tool import Tool, bind, earlier_forms, encode
-from interlock.domain.action import Action, ActionRequest, ActionState, Claim, Rationale, arguments_bytes
+from interlock.domain.action import (
+    Action,
+    ActionRequest,
+    ActionState,
+    Asking,
+    Checked,
+    PastCall,
+    Rationale,
+    arguments_bytes,
+)
 from interlock.domain.commands import Outcome, OutcomeKind
-from interlock.domain.errors import CallError, Diverged, InterlockError, Interrupted, NoEffect, RunError, StoreError
+from interlock.domain.decision import Verdict
+from interlock.domain.errors import CallError, Diverged, RunError, StoreError
 from interlock.domain.ids import ActionId
 from interlock.domain.lifecycle import MAX_TRIES, may_rerun
-from interlock.domain.tool import Reversibility
 from interlock.ports.gate import Gate, Standing
 from interlock.ports.runtime import Runtime
-from interlock.schema import SchemaError, fill
-
-ACTIVE = (ActionState.HELD, ActionState.CLEARED, ActionState.EXECUTING, ActionState.IN_DOUBT)
-"""States in which an action still has something coming."""
+from interlock.schema import fill
 
 POLL_S = 1.0
 """The slow poll behind every wake-up hint, in seconds."""
@@ -34,6 +45,8 @@ class Interceptor:
     def __init__(self, gate: Gate, runtime: Runtime, rationale: Callable[[], Rationale]) -> None:
         self.gate = gate
         self.runtime = runtime
+        self.checks = Checks()
+        self._executor = Executor(gate, runtime, self.checks)
         self._rationale = rationale
         self._drivers = Drivers(runtime.wait_for_change, self._leave)
 
@@ -46,7 +59,12 @@ class Interceptor:
         frame = self._frame(tool)
         types = tool.plain
         plain = types is not None and not kwargs and tuple(map(type, args)) == types
-        if self.gate.is_free(tool.spec):
+        checked: Checked | None = None
+        free_of_charge = self.gate.is_free(tool.spec)
+        if free_of_charge and self._screened(frame):
+            values = bind(tool, args, kwargs)
+            checked = cast("Checked | None", self._drivers.drive(self._screen(tool, frame, values), frame.scope))
+        if free_of_charge and checked is None:
             free = Free(tool, frame, frame.scope, args if plain else bind(tool, args, kwargs))
             if free.past is not None:
                 return free.answer(self.runtime)
@@ -65,8 +83,10 @@ class Interceptor:
                 pop(token)
             if free.returned(value):
                 self._record(free)
+            self._tell(free, value)
             return value
-        return self._drivers.drive(self._gated(tool, frame, bind(tool, args, kwargs), receiver), frame.scope)
+        flow = self._gated(tool, frame, bind(tool, args, kwargs), receiver, checked)
+        return self._drivers.drive(flow, frame.scope)
 
     async def call_async(
         self, tool: Tool, receiver: tuple[object, ...], args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -74,7 +94,12 @@ class Interceptor:
         """A guarded call from asynchronous code."""
         frame = self._frame(tool)
         values = bind(tool, args, kwargs)
-        if self.gate.is_free(tool.spec):
+        checked: Checked | None = None
+        free_of_charge = self.gate.is_free(tool.spec)
+        if free_of_charge and self._screened(frame):
+            screen = self._screen(tool, frame, values)
+            checked = cast("Checked | None", await self._drivers.drive_async(screen, frame.scope))
+        if free_of_charge and checked is None:
             free = Free(tool, frame, frame.scope, values)
             if free.past is not None:
                 return free.answer(self.runtime)
@@ -88,14 +113,46 @@ class Interceptor:
                     raise
             if free.returned(value):
                 self._record(free)
+            self._tell(free, value)
             return value
-        return await self._drivers.drive_async(self._gated(tool, frame, values, receiver), frame.scope)
+        return await self._drivers.drive_async(self._gated(tool, frame, values, receiver, checked), frame.scope)
+
+    def ask(self, tool: Tool, values: dict[str, object], asking: Asking) -> object:
+        """Ask people; the flow is that of a call which is held whatever happens."""
+        frame = self._frame(tool)
+        return self._drivers.drive(self._gated(tool, frame, values, (), Checked(), asking), frame.scope)
+
+    def pause(self, pausing: Pausing) -> dict[str, object]:
+        """Report a pause that is not ours, and wait for its answer as for any decision."""
+        frame = self._frame(pausing.tool)
+        return cast("dict[str, object]", self._drivers.drive(self._observed(pausing, frame), frame.scope))
+
+    def _screened(self, frame: Frame) -> bool:
+        """Whether a call that nobody need be asked about has to be looked at all the same."""
+        return bool(self.checks.before) or frame.scope.pass_.grant.run.ticket is not None
+
+    def _screen(self, tool: Tool, frame: Frame, values: dict[str, object]) -> Flow:
+        """Whether a free call stays one: None, or what the checks said where it has to be proposed like any other."""
+        pass_ = frame.scope.pass_
+        encoded = arguments_bytes(encode(tool, values))
+        past = pass_.look_up(frame.scope, tool.spec.name, tool.spec.target, encoded, tool.occurrence(values))
+        if past is not None:
+            return None if past.action is None else Checked()
+        ticket = pass_.grant.run.ticket
+        if ticket is not None and not ticket.covers(tool.spec.name):
+            return Checked()
+        checked = yield from self.checks.ask(tool, frame.scope, values)
+        return checked if checked.objections else None
 
     def _record(self, free: Free) -> None:
         try:
             self.gate.record(free)
         except StoreError as error:
             raise free.outer.pass_.break_off(free.outer, error)  # noqa: B904  the same error
+
+    def _tell(self, free: Free, value: object) -> None:
+        if self.checks.after:
+            self.checks.tell(free.spec_tool, free.outer, free.named(), OutcomeKind.DONE, value)
 
     def _frame(self, tool: Tool) -> Frame:
         frame = current()
@@ -111,6 +168,12 @@ class Interceptor:
                 f"{tool.spec.name} belongs to another Interlock than the run it was called in, so it was not run",
                 "Guard tools and start runs with one and the same Interlock.",
             )
+        if frame.barred:
+            raise CallError(
+                "in_check",
+                f"{tool.spec.name} was called inside {frame.barred}, so it was not run",
+                "A check looks at a call; have it use functions that are not guarded.",
+            )
         frame.scope.check_open()
         return frame
 
@@ -125,24 +188,30 @@ class Interceptor:
         if answer.claim is not None:
             answer = self.gate.give_back(answer.action.id, self.runtime.process, answer.claim.fence).result()
         if answer.action.state in ACTIVE:
-            scope.pass_.park(scope, self._pause(scope, answer, f"{answer.action.tool} was interrupted and is not over"))
-
-    def _pause(self, scope: Scope, standing: Standing, why: str) -> Interrupted:
-        card = standing.interrupt
-        return Interrupted(
-            why,
-            run=scope.pass_.run_id,
-            interrupts=(card.id,) if card is not None and card.open else (),
-            digest=card.digest if card is not None else None,
-            url=self.runtime.url(card) if card is not None else "",
-        )
+            scope.pass_.park(
+                scope, pause_of(self.runtime, scope, answer, f"{answer.action.tool} was interrupted and is not over")
+            )
 
     # -- the flow -------------------------------------------------------------------------------
 
-    def _gated(self, tool: Tool, frame: Frame, values: dict[str, object], receiver: tuple[object, ...]) -> Flow:
+    def _gated(
+        self,
+        tool: Tool,
+        frame: Frame,
+        values: dict[str, object],
+        receiver: tuple[object, ...],
+        checked: Checked | None = None,
+        asking: Asking | None = None,
+    ) -> Flow:
         """Propose, and do what the store's answer says until the call has an end."""
         pass_ = frame.scope.pass_
-        request, known = self._place(tool, frame, values)
+        request, past = self._place(tool, frame, values, asking)
+        known = past.action if past is not None else None
+        if checked is None and (past is None or past.state in (ActionState.HELD, ActionState.CLEARED)):
+            # Asked in each pass until it runs: the world may have changed since the approval.
+            checked = yield from self.checks.ask(tool, frame.scope, values)
+        if checked is not None and (checked.objections or checked.notes):
+            request = replace(request, checked=checked)
         if pass_.grant.over:
             standing = self._look_back(tool, pass_, known)
         else:
@@ -153,7 +222,9 @@ class Interceptor:
         cause: BaseException | None = None
         while True:
             if standing.claim is not None:
-                standing, cause, value = yield from self._run(tool, frame, request, standing, standing.claim, receiver)
+                standing, cause, value = yield from self._executor.run(
+                    tool, frame, request, standing, standing.claim, receiver
+                )
                 if standing.action.state is ActionState.DONE and cause is None and not standing.action.answered_by:
                     return value
                 continue
@@ -166,6 +237,28 @@ class Interceptor:
                 raise RunError("finished", f"run {pass_.run_id} has finished without {tool.spec.name}")
             standing = yield from self._go_on(tool, frame.scope, request, standing, cause)
 
+    def _observed(self, pausing: Pausing, frame: Frame) -> Flow:
+        """Report the pause, wait for people, and hand their answer over."""
+        tool, pass_ = pausing.tool, frame.scope.pass_
+        request, past = self._place(tool, frame, pausing.values, pausing.asking)
+        if pass_.grant.over:
+            standing = self._look_back(tool, pass_, past.action if past is not None else None)
+        else:
+            try:
+                standing = cast("Standing", (yield self.gate.report_pause(request)))
+            except Diverged:
+                raise pass_.diverge(request.unseen, outcomes.call_text(tool.spec.name, request.arguments)) from None
+        while (answer := self.gate.answer(standing.action.id)) is None:
+            why = f"{tool.spec.name} waits for an answer"
+            standing = yield from self._wait_or_park(frame.scope, standing, why, None)
+        guarded = pausing.guarded and not self.gate.is_free(tool.spec)
+        if guarded and answer.verdict in (Verdict.APPROVE, Verdict.MODIFY):
+            # The call that follows is this action: it finds its card and takes its claim.
+            pass_.joins[tool.spec.name, arguments_bytes(answer.arguments)] = request.call_key
+        elif standing.action.state is ActionState.CLEARED and not pass_.grant.over:
+            yield self.gate.deliver(standing.action.id, request.process)
+        return said(pausing, answer, lambda tree: fill(tree, self.runtime.blob))
+
     def _look_back(self, tool: Tool, pass_: Pass, known: ActionId | None) -> Standing:
         """How a call of a finished run stands; a call that it never made cannot be made now."""
         if known is None:
@@ -176,7 +269,9 @@ class Interceptor:
             )
         return self.gate.look(known)
 
-    def _place(self, tool: Tool, frame: Frame, values: Mapping[str, object]) -> tuple[ActionRequest, ActionId | None]:
+    def _place(
+        self, tool: Tool, frame: Frame, values: Mapping[str, object], asking: Asking | None
+    ) -> tuple[ActionRequest, PastCall | None]:
         scope, pass_ = frame.scope, frame.scope.pass_
         encoded, occurrence = encode(tool, values, check=True), tool.occurrence(values)
         key, seq, past, missing = pass_.place(
@@ -201,8 +296,9 @@ class Interceptor:
             own_call_id=occurrence is not None,
             unseen=pass_.told(missing) if missing is not None else "",
             rationale=self._rationale(),
+            asking=asking,
         )
-        return request, past.action if past is not None else None
+        return request, past
 
     def _go_on(
         self, tool: Tool, scope: Scope, request: ActionRequest, standing: Standing, cause: BaseException | None
@@ -247,7 +343,7 @@ class Interceptor:
         self, scope: Scope, standing: Standing, why: str, cause: BaseException | None
     ) -> Generator[Any, Any, Standing]:
         """Hold the caller for as long as `wait=` allows, then pause the run."""
-        pass_, pause = scope.pass_, self._pause(scope, standing, why)
+        pass_, pause = scope.pass_, pause_of(self.runtime, scope, standing, why)
         if pass_.wait_left() > 0:
             pass_.announce()
         while (left := pass_.wait_left()) > 0:
@@ -262,96 +358,10 @@ class Interceptor:
         try:
             yield Pause(seconds)
         except BaseException:
-            scope.pass_.park(scope, self._pause(scope, standing, f"nobody waits any longer for {standing.action.tool}"))
+            scope.pass_.park(
+                scope, pause_of(self.runtime, scope, standing, f"nobody waits any longer for {standing.action.tool}")
+            )
             raise
-
-    def _run(
-        self,
-        tool: Tool,
-        frame: Frame,
-        request: ActionRequest,
-        standing: Standing,
-        claim: Claim,
-        receiver: tuple[object, ...],
-    ) -> Generator[Any, Any, tuple[Standing, BaseException | None, object]]:
-        """Execute under a claim and settle it. Answers the new standing, what was raised, and the live value."""
-        action, pass_ = standing.action, frame.scope.pass_
-        try:
-            args, kwargs = self._arguments(tool, claim, action)
-        except SchemaError as error:
-            outcome = outcomes.failed(
-                OutcomeKind.FAILED, NoEffect(f"the stored arguments no longer fit {action.tool}: {error}")
-            )
-            return (
-                cast("Standing", (yield self.gate.settle(action.id, request.process, claim.fence, outcome))),
-                None,
-                None,
-            )
-        if not self.runtime.holds_lease():
-            # This process stood still since its claim (stopped, asleep): by now others may be at it.
-            return cast("Standing", (yield self.gate.give_back(action.id, request.process, claim.fence))), None, None
-        inner = Frame(
-            Scope(pass_, pass_.inner_path(frame.scope, action.tool, action.call_key), frame.scope),
-            inside=frame.inside if tool.spec.composite else action.tool,
-            parent=action.id,
-            task=running_task(),
-        )
-        ended = cast("Ended", (yield Execute(tool, (*receiver, *args), kwargs, inner)))
-        error, paused = ended.error, inner.scope.closed
-        if tool.spec.composite and (paused or (error is not None and not isinstance(error, Exception))):
-            # It paused inside (whatever swallowed that), or was interrupted: it may be entered again.
-            yield self.gate.suspend(action.id, request.process, claim.fence)
-            raise error if error is not None and not isinstance(error, Exception) else paused or Interrupted("paused")
-        interrupting = error is not None and not isinstance(error, Exception)
-        if error is None or ended.returned:
-            outcome = outcomes.done(tool.result, ended.value, self.runtime.put_blobs)
-        else:
-            outcome = outcomes.failed(self._kind(tool, error, claim), error)
-        try:
-            settled = cast("Standing", (yield self.gate.settle(action.id, request.process, claim.fence, outcome)))
-        except InterlockError as unsaid:
-            # The effect may have happened and cannot be recorded: nothing more runs here. The gate tells it again
-            # as soon as it can; where it cannot before the pass ends, the action is in doubt.
-            if isinstance(unsaid, StoreError):
-                pass_.break_off(frame.scope, unsaid)
-            pause = Interrupted(f"what {action.tool} did could not be recorded ({unsaid})", run=pass_.run_id)
-            raise pass_.park(frame.scope, pause) from (error or unsaid)
-        if interrupting and error is not None:
-            # Ctrl-C and cancellation go on as themselves once they are recorded; the run does not, in doubt.
-            if settled.action.state in ACTIVE:
-                pass_.park(
-                    frame.scope, self._pause(frame.scope, settled, f"it is not known whether {action.tool} happened")
-                )
-            raise error
-        if error is not None and settled.action.state is ActionState.FAILED:
-            raise error
-        return settled, error, ended.value
-
-    def _kind(self, tool: Tool, error: BaseException, claim: Claim) -> OutcomeKind:
-        """An exception is not "did not happen", unless the tool says so or has nothing to happen.
-
-        A reversible tool that raised every time it was tried has failed: the agent should see its error, and a
-        person need not be asked about what can be undone anyway.
-        """
-        kind = tool.spec.reversibility
-        harmless = tool.spec.composite or kind is Reversibility.READ_ONLY
-        exhausted = kind is Reversibility.REVERSIBLE and claim.tries >= MAX_TRIES
-        if isinstance(error, (NoEffect, *tool.no_effect_on)):
-            return OutcomeKind.FAILED
-        return OutcomeKind.FAILED if isinstance(error, Exception) and (harmless or exhausted) else OutcomeKind.IN_DOUBT
-
-    def _arguments(self, tool: Tool, claim: Claim, action: Action) -> tuple[tuple[object, ...], dict[str, object]]:
-        """The arguments to execute: the stored ones, whatever the code passed this time."""
-        values = tool.parameters.decode(fill(claim.arguments, self.runtime.blob))
-        if action.revision > 1:
-            # A person's edit meets the tool's own validators here; what they would change was not approved.
-            checked = tool.parameters.validate(values)
-            if tool.parameters.encode(checked) != tool.parameters.encode(values):
-                raise SchemaError(
-                    "args", "the tool's own validation would change the edited arguments", "arguments_invalid"
-                )
-        hidden = {tool.spec.idempotency_key: claim.idempotency_key} if tool.spec.idempotency_key else None
-        return tool.parameters.call_args(values, hidden)
 
     def _ask_probe(self, tool: Tool, action: Action) -> tuple[bool, Outcome | None] | None:
         """Ask the tool's probe whether it happened; None where it cannot tell (or raises)."""

@@ -11,13 +11,14 @@ from typing import Any, cast
 
 from interlock.adapters.plain import outcomes
 from interlock.adapters.plain.drivers import finished
+from interlock.adapters.plain.frames import Frame, current, entered, pop, push, running_task, watch_tasks
 from interlock.adapters.plain.handle import RunHandle
-from interlock.adapters.plain.places import Frame, Pass, current, entered, pop, push, running_task, watch_tasks
+from interlock.adapters.plain.places import Pass
 from interlock.adapters.plain.tool import Duration, return_annotation
 from interlock.domain.action import Versions, arguments_bytes
 from interlock.domain.errors import CallError, Interrupted, RunError, StoreError
 from interlock.domain.ids import RunId
-from interlock.domain.run import PassEnd, PassReport, Run, RunState
+from interlock.domain.run import PassEnd, PassReport, Run, RunState, Ticket
 from interlock.ports.runtime import Runtime
 from interlock.schema import (
     Codec,
@@ -47,11 +48,24 @@ class Driver:
         self.owner = owner
 
     def begin(
-        self, run: RunId, wait: float, *, agent: str = "", workflow: str = "", input: bytes | None = None
+        self,
+        run: RunId,
+        wait: float,
+        *,
+        agent: str = "",
+        workflow: str = "",
+        input: bytes | None = None,
+        ticket: Ticket | None = None,
     ) -> Pass:
         """Enter the run; it is driven by us until `finish`."""
         granted = self.runtime.enter(
-            run, agent=agent or self._agent, workflow=workflow, input=input, owner=self.owner, versions=self.versions
+            run,
+            agent=agent or self._agent,
+            workflow=workflow,
+            input=input,
+            owner=self.owner,
+            versions=self.versions,
+            ticket=ticket,
         ).result()
         until = time.monotonic() + wait
         left = (lambda: until - time.monotonic()) if wait > 0 else (lambda: 0.0)
@@ -137,7 +151,8 @@ class RunContext:
     as the run's failure and goes on.
     """
 
-    def __init__(self, driver: Driver, run: RunId, wait: float, agent: str = "") -> None:
+    def __init__(self, driver: Driver, run: RunId, wait: float, agent: str = "", ticket: Ticket | None = None) -> None:
+        self._ticket = ticket
         self._driver = driver
         self._run = run
         self._wait = wait
@@ -147,7 +162,7 @@ class RunContext:
 
     def __enter__(self) -> RunHandle:
         refuse_nesting()
-        self._pass = self._driver.begin(self._run, self._wait, agent=self._agent)
+        self._pass = self._driver.begin(self._run, self._wait, agent=self._agent, ticket=self._ticket)
         self._token = push(Frame(self._pass.root, task=running_task()))
         return RunHandle(self._driver.runtime, self._run, codec_for(Any), self._pass)
 
@@ -195,7 +210,9 @@ class Workflow:
         codec: Codec,
         is_async: bool,
         wait_s: Callable[[Duration | None], float],
+        ticket: Ticket | None = None,
     ) -> None:
+        self._ticket = ticket
         self._driver = driver
         self._fn = fn
         self._parameters = parameters
@@ -225,18 +242,21 @@ class Workflow:
         run, data = self._run_id(key), self._input(args, kwargs)
         if self.is_async:
             return self._start_async(run, data, self._wait_s(wait))
-        pass_ = self._driver.begin(run, self._wait_s(wait), agent=self.agent, workflow=self.name, input=data)
+        pass_ = self._enter(run, self._wait_s(wait), data)
         handle = self.handle(run, pass_)
         if not pass_.grant.over:
             self._driver.drive(pass_, lambda: self._call(data), self._codec)
         return handle
 
     async def _start_async(self, run: RunId, data: bytes, wait: float) -> RunHandle:
-        pass_ = self._driver.begin(run, wait, agent=self.agent, workflow=self.name, input=data)
+        pass_ = self._enter(run, wait, data)
         handle = self.handle(run, pass_)
         if not pass_.grant.over:
             await self._driver.drive_async(pass_, lambda: self._call(data), self._codec)
         return handle
+
+    def _enter(self, run: RunId, wait: float, data: bytes) -> Pass:
+        return self._driver.begin(run, wait, agent=self.agent, workflow=self.name, input=data, ticket=self._ticket)
 
     def submit(self, *args: Any, key: str | None = None, **kwargs: Any) -> RunHandle:
         """Record a run and leave it to a worker."""
@@ -249,6 +269,7 @@ class Workflow:
             input=self._input(args, kwargs),
             owner=self._driver.owner,
             versions=self._driver.versions,
+            ticket=self._ticket,
         ).result()
         return self.handle(run)
 

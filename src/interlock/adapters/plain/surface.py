@@ -13,7 +13,9 @@ from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from interlock.adapters.plain.intercept import Interceptor
+from interlock.adapters.plain.people import People
 from interlock.adapters.plain.resume import Driver, RunContext, Workflow, current_run, named_scope, return_of, run_id
+from interlock.adapters.plain.tickets import TicketTerms, ticket_of
 from interlock.adapters.plain.tool import (
     SCHEMA_KEYS,
     Duration,
@@ -28,7 +30,7 @@ from interlock.adapters.plain.tool import (
 from interlock.domain.action import Rationale, Versions
 from interlock.domain.decision import Decision
 from interlock.domain.errors import SettingsError
-from interlock.domain.run import Run
+from interlock.domain.run import Run, Ticket
 from interlock.domain.tool import ToolSpec
 from interlock.ports.gate import Gate
 from interlock.ports.runtime import Runtime
@@ -42,7 +44,7 @@ _rationale: ContextVar[Rationale] = ContextVar("interlock_rationale", default=Ra
 """What the agent says about the calls it makes now."""
 
 
-class PlainAdapter:
+class PlainAdapter(People):
     """The plain-Python face over a gate and a runtime.
 
     `check` looks at a declaration as a whole and raises `SettingsError`; `announce` is told of every run
@@ -62,14 +64,12 @@ class PlainAdapter:
         announce: Callable[[Run], None] = lambda _: None,
         wait: Duration = 0,
     ) -> None:
-        self._interceptor = Interceptor(gate, runtime, _rationale.get)
+        super().__init__(gate, Interceptor(gate, runtime, _rationale.get), agent)
         self._driver = Driver(runtime, agent, versions, owner, announce)
         self._check = check
         self._wait = wait
-        self._agent = agent
         self._steps: weakref.WeakKeyDictionary[Any, Tool] = weakref.WeakKeyDictionary()
         self.declared: dict[str, Keywords] = {}
-        self.tools: dict[str, Tool] = {}
         self.workflows: dict[str, Workflow] = {}
 
     # -- tools ----------------------------------------------------------------------------------
@@ -176,18 +176,32 @@ class PlainAdapter:
     @overload
     def workflow(self, fn: Callable[..., Any]) -> Workflow: ...
     @overload
-    def workflow(self, *, name: str = ..., agent: str = ...) -> Callable[[Callable[..., Any]], Workflow]: ...
-    def workflow(self, fn: Callable[..., Any] | None = None, *, name: str = "", agent: str = "") -> Any:
-        """Make a function a workflow: any worker that has it can resume its runs."""
+    def workflow(
+        self, *, name: str = ..., agent: str = ..., ticket: TicketTerms | None = ...
+    ) -> Callable[[Callable[..., Any]], Workflow]: ...
+    def workflow(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        name: str = "",
+        agent: str = "",
+        ticket: TicketTerms | None = None,
+    ) -> Any:
+        """Make a function a workflow: any worker that has it can resume its runs.
+
+        `ticket` says what each of its runs may do at all: `tools` by name, how many `actions`, their `cost`
+        together, and its `life`. What goes beyond is refused, whatever policy and people say.
+        """
+        allowed = ticket_of(ticket)
         if fn is None:
 
             def named(fn: Callable[..., Any]) -> Workflow:
-                return self._workflow(fn, name, agent)
+                return self._workflow(fn, name, agent, allowed)
 
             return named
-        return self._workflow(fn, name, agent)
+        return self._workflow(fn, name, agent, allowed)
 
-    def _workflow(self, fn: Callable[..., Any], name: str, agent: str) -> Workflow:
+    def _workflow(self, fn: Callable[..., Any], name: str, agent: str, ticket: Ticket | None) -> Workflow:
         named = name or fn.__name__
         if named in self.workflows:
             raise SettingsError(
@@ -217,13 +231,19 @@ class PlainAdapter:
             return_of(fn),
             inspect.iscoroutinefunction(fn),
             self._wait_s,
+            ticket,
         )
         self.workflows[named] = made
         return made
 
-    def run(self, key: str, *, wait: Duration | None = None, agent: str = "") -> RunContext:
-        """`with il.run("order-42"):` (or `async with`): the block is one pass of the run of that key."""
-        return RunContext(self._driver, run_id(key), self._wait_s(wait), agent)
+    def run(
+        self, key: str, *, wait: Duration | None = None, agent: str = "", ticket: TicketTerms | None = None
+    ) -> RunContext:
+        """`with il.run("order-42"):` (or `async with`): the block is one pass of the run of that key.
+
+        `ticket`: see `workflow`. It is the run's from its start; a later pass does not change it.
+        """
+        return RunContext(self._driver, run_id(key), self._wait_s(wait), agent, ticket_of(ticket))
 
     def _wait_s(self, wait: Duration | None) -> float:
         given = duration("run", "wait", {"wait": self._wait if wait is None else wait})

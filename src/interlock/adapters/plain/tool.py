@@ -165,7 +165,7 @@ def _spec(name: str, fn: Callable[..., object], keywords: Keywords, parameters: 
         description=keywords.get("description") or (inspect.getdoc(fn) or "").split("\n\n")[0][:500],
         schema=parameters.json_schema,
         reach=reach,
-        cost=_cost(name, keywords.get("cost")),
+        cost=amount(name, keywords.get("cost")),
         category=keywords.get("category", ""),
         interrupt_policy=_policy(name, keywords.get("interrupt_policy")),
         confidence_threshold=keywords.get("confidence_threshold"),
@@ -286,7 +286,8 @@ def _reach(name: str, given: str | Sequence[str]) -> frozenset[Reach]:
         ) from None
 
 
-def _cost(name: str, given: object) -> Decimal | None:
+def amount(name: str, given: object) -> Decimal | None:
+    """A cost as an exact number; raises `SettingsError` for what is none."""
     if given is None:
         return None
     try:

@@ -9,14 +9,16 @@ The same few rulings and traits come again and again, so both directions are rem
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from functools import lru_cache
 
 import orjson
 
-from interlock.domain.action import Traits, Versions
+from interlock.domain.action import ActionKind, Traits, Versions
 from interlock.domain.decision import Shown
 from interlock.domain.reviewers import Principal, PrincipalKind
 from interlock.domain.ruling import Reason, Ruling
+from interlock.domain.run import Ticket
 from interlock.domain.tool import InterruptPolicy
 from interlock.stores.sql.times import MICROSECOND
 
@@ -27,12 +29,15 @@ _NOTHING_SHOWN = Shown()
 @lru_cache(maxsize=1024)
 def traits_bytes(traits: Traits) -> bytes:
     flags = traits.idempotent | traits.probed << 1 | traits.composite << 2 | traits.own_call_id << 3
-    return orjson.dumps([traits.reversibility, flags, traits.reach, traits.tool_rev])
+    plain: list[object] = [traits.reversibility, flags, traits.reach, traits.tool_rev]
+    if traits.kind is not ActionKind.CALL:
+        plain += [traits.kind.value, traits.answers]
+    return orjson.dumps(plain)
 
 
 @lru_cache(maxsize=1024)
 def read_traits(data: bytes) -> Traits:
-    reversibility, flags, reach, tool_rev = orjson.loads(data)
+    reversibility, flags, reach, tool_rev, *asking = orjson.loads(data)
     return Traits(
         reversibility=reversibility,
         idempotent=bool(flags & 1),
@@ -41,6 +46,8 @@ def read_traits(data: bytes) -> Traits:
         own_call_id=bool(flags & 8),
         reach=tuple(reach),
         tool_rev=tool_rev,
+        kind=ActionKind(asking[0]) if asking else ActionKind.CALL,
+        answers=tuple(asking[1]) if asking else (),
     )
 
 
@@ -80,6 +87,35 @@ def versions_bytes(versions: Versions) -> bytes | None:
     if versions == _NO_VERSIONS:
         return None
     return orjson.dumps([versions.agent, versions.model, versions.prompt, versions.environment])
+
+
+def ticket_bytes(ticket: Ticket | None) -> bytes | None:
+    if ticket is None:
+        return None
+    return orjson.dumps(
+        [
+            ticket.tools,
+            ticket.actions,
+            None if ticket.cost is None else str(ticket.cost),
+            None if ticket.life is None else ticket.life // MICROSECOND,
+            ticket.used,
+            str(ticket.spent),
+        ]
+    )
+
+
+def read_ticket(data: bytes | None) -> Ticket | None:
+    if data is None:
+        return None
+    tools, actions, cost, life, used, spent = orjson.loads(data)
+    return Ticket(
+        tools=None if tools is None else tuple(tools),
+        actions=actions,
+        cost=None if cost is None else Decimal(cost),
+        life=None if life is None else timedelta(microseconds=life),
+        used=used,
+        spent=Decimal(spent),
+    )
 
 
 def read_versions(data: bytes | None) -> Versions:

@@ -11,17 +11,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, TypeAlias, cast
 
-from interlock.canonical import Json, canonical_bytes, parse
 from interlock.domain.action import Action, ActionState, RefusalKind, Revision
 from interlock.domain.decision import Decision, Verdict
-from interlock.domain.events import Event, EventType
 from interlock.domain.ids import (
     ActionId,
     CallKey,
     DecisionId,
     Digest,
     EffectHash,
-    EventId,
     InterruptId,
     ProcessId,
     RunId,
@@ -34,14 +31,15 @@ from interlock.stores.sql.forms import (
     read_principal,
     read_ruling,
     read_shown,
+    read_ticket,
     read_traits,
     read_versions,
     ruling_bytes,
     shown_bytes,
+    ticket_bytes,
     traits_bytes,
     versions_bytes,
 )
-from interlock.stores.sql.leaves import pack_leaf, unpack_leaf
 from interlock.stores.sql.packing import pack, unpack
 from interlock.stores.sql.times import instant, micros
 
@@ -95,13 +93,14 @@ def run_row(run: Run) -> Row:
         run.refusals,
         int(run.accept_divergence),
         versions_bytes(run.versions),
+        ticket_bytes(run.ticket),
     )
 
 
 def read_run(row: Row) -> Run:
     (
         id_, agent, started_at, workflow, input_, thread, owner, state, pass_no, updated_at, process, result, stored,
-        failure, attention, refusals, accept_divergence, versions,
+        failure, attention, refusals, accept_divergence, versions, ticket,
     ) = row  # fmt: skip
     return Run(
         id=RunId(unpack(id_)),
@@ -122,6 +121,7 @@ def read_run(row: Row) -> Run:
         refusals=refusals,
         accept_divergence=bool(accept_divergence),
         versions=read_versions(versions),
+        ticket=read_ticket(ticket),
     )
 
 
@@ -367,31 +367,4 @@ def read_work(row: Row) -> Work:
         leased_until=_instant(leased_until),
         error=error,
         poison=bool(poison),
-    )
-
-
-def event_row(event: Event, namespace: str, now: int) -> Row:
-    """The row of an event in a transaction at `now`; its leaf is what the ledger will hash.
-
-    Raises `CanonicalError` where the body has no canonical form.
-    """
-    leaf = canonical_bytes(event.envelope(namespace), root="event")
-    kept = pack_leaf(leaf, event, namespace, now)
-    return (_pack(event.run), now, int(event.type is EventType.CALL_RECORDED), kept)
-
-
-def read_event(row: Row, namespace: str) -> Event:
-    """An event from its `run`, `at` and `leaf`."""
-    run, at, kept = row
-    said = cast("dict[str, Any]", parse(unpack_leaf(kept, namespace, run, at), root="event"))
-    return Event(
-        id=EventId(said["id"]),
-        type=EventType(said["type"]),
-        at=datetime.fromisoformat(said["at"]),
-        actor=said["actor"],
-        run=said["run"],
-        action=said["action"],
-        revision=said["revision"],
-        interrupt=said["interrupt"],
-        body=cast("dict[str, Json]", said["body"]),
     )

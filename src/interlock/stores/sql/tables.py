@@ -99,6 +99,7 @@ runs = Table(
     Column("refusals", Integer, nullable=False),
     Column("accept_divergence", SmallInteger, nullable=False),
     Column("versions", LargeBinary),
+    Column("ticket", LargeBinary),
 )
 Index("runs_listed", runs.c.state, runs.c.started_at, runs.c.id)
 Index("runs_driven", runs.c.process, sqlite_where=DRIVEN, postgresql_where=DRIVEN)

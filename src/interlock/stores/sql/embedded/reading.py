@@ -22,6 +22,7 @@ from interlock.ports.store import Page
 from interlock.stores.pages import position
 from interlock.stores.sql import rows as r
 from interlock.stores.sql import statements as s
+from interlock.stores.sql.event_rows import read_event
 from interlock.stores.sql.packing import pack
 from interlock.stores.sql.times import instant, micros
 
@@ -151,11 +152,11 @@ class SqliteRows:
             found = self._connection.execute(s.EVENTS.sql, (after, page.limit))
         else:
             found = self._connection.execute(s.EVENTS_OF_RUN.sql, (after, pack(run), page.limit))
-        return [(row[0], r.read_event(row[1:], self._namespace)) for row in found]
+        return [(row[0], read_event(row[1:], self._namespace)) for row in found]
 
     def free_calls(self, run: RunId) -> Sequence[Event]:
         found = self._connection.execute(s.FREE_CALLS.sql, (pack(run),))
-        return [r.read_event(row, self._namespace) for row in found]
+        return [read_event(row, self._namespace) for row in found]
 
     def work(self, work: str) -> Work | None:
         return self._one(s.WORK, r.read_work, pack(work))

@@ -16,6 +16,7 @@ from interlock.ports.store import Change, Page
 from interlock.stores.sql import rows as r
 from interlock.stores.sql import statements as s
 from interlock.stores.sql.embedded.reading import SqliteRows
+from interlock.stores.sql.event_rows import event_row
 from interlock.stores.sql.packing import pack
 from interlock.stores.sql.times import instant
 
@@ -79,7 +80,7 @@ class WritableRows(SqliteRows):
             written.append((s.DROP_WORK, [(pack(work),) for work in change.work_done]))
         if change.blobs:
             written.append((s.ADD_BLOB, [(pack(digest), body) for digest, body in change.blobs.items()]))
-        return Encoded(written, [r.event_row(event, self._namespace, self._at) for event in change.events])
+        return Encoded(written, [event_row(event, self._namespace, self._at) for event in change.events])
 
     def write(self, encoded: Encoded) -> None:
         """Write the rows. After an `sqlite3.Error` the transaction must be rolled back."""

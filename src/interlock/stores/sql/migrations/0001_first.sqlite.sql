@@ -48,6 +48,7 @@ CREATE TABLE runs (
     refusals INTEGER NOT NULL,
     accept_divergence SMALLINT NOT NULL,
     versions BLOB,
+    ticket BLOB,
     PRIMARY KEY (id)
 );
 
