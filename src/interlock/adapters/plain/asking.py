@@ -13,7 +13,7 @@ from interlock.adapters.plain.tool import Tool, make_tool
 from interlock.domain.action import ActionKind, Asking
 from interlock.domain.decision import Answer, Verdict
 from interlock.domain.errors import CallError
-from interlock.schema import Json, tree_to_plain
+from interlock.schema import Json, storable_reason, tree_to_plain
 
 VERDICTS = ("approve", "modify", "reject", "respond", "redirect")
 _ALSO = {"edit": "modify", "accept": "approve", "ignore": "reject", "response": "respond"}
@@ -29,7 +29,10 @@ def question(question: str, context: Any) -> Any:  # noqa: ARG001  what a person
 
 
 def question_tool(kind: object) -> Tool:
-    """A question whose answer is of this type."""
+    """A question whose answer is of this type; raises `CallError` for one that could not be stored."""
+    reason = storable_reason(kind)
+    if reason is not None:
+        raise CallError("not_storable", f"an answer of that type cannot be kept: {reason}", "Ask for a simpler type.")
     try:
         return _question_tool(kind)
     except TypeError:  # an annotation that cannot be hashed

@@ -29,8 +29,9 @@ def ticket_of(given: TicketTerms | Mapping[str, object] | None) -> Ticket | None
     if not isinstance(cast("object", given), Mapping) or not terms.keys() <= known:
         raise _bad(f"ticket={given!r:.200} is none")
     tools, actions = terms.get("tools"), terms.get("actions")
-    names = list(cast("Iterable[object]", tools)) if isinstance(tools, Iterable) else []
-    if tools is not None and (isinstance(tools, str) or not all(isinstance(each, str) for each in (names or [None]))):
+    listed = isinstance(tools, Iterable) and not isinstance(tools, str)
+    names = list(cast("Iterable[object]", tools)) if listed else []
+    if tools is not None and not (listed and all(isinstance(each, str) for each in names)):
         raise _bad(f"tools={tools!r:.200} is no list of names")
     if actions is not None and (isinstance(actions, bool) or not isinstance(actions, int) or actions < 0):
         raise _bad(f"actions={actions!r} is no number of actions")
