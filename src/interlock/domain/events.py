@@ -60,6 +60,7 @@ class EventType(StrEnum):
     FREEZE_RELEASED = "FreezeReleased"
     PROCESS_LOST = "ProcessLost"
     WORK_POISONED = "WorkPoisoned"
+    POLICY_ADOPTED = "PolicyAdopted"
 
 
 MATCHED = frozenset({EventType.CALL_RECORDED, EventType.AGENT_DECIDED})

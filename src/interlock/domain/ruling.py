@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from interlock.domain.tool import InterruptPolicy
 
@@ -14,6 +14,16 @@ class Reason:
 
     code: str
     words: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyVersion:
+    """The policy that an agent's executors adopted last: `epoch` counts adoptions, `digest` names its content."""
+
+    agent: str
+    epoch: int
+    digest: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from interlock.domain.errors import InterlockError
 from interlock.domain.events import Event
 from interlock.domain.ids import ActionId, CallKey, DecisionId, EffectHash, InterruptId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
+from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
 
 R = TypeVar("R")
@@ -54,6 +55,10 @@ class RunRows(Protocol):
 
     def freezes(self) -> Sequence[Freeze]:
         """Every freeze in force."""
+        ...
+
+    def policy(self, agent: str) -> PolicyVersion | None:
+        """The policy that the agent's executors adopted last."""
         ...
 
 
@@ -170,6 +175,7 @@ class Change(Generic[R_co]):
     processes: Sequence[Process] = ()
     freezes: Sequence[Freeze] = ()
     released: Sequence[Freeze] = ()
+    policies: Sequence[PolicyVersion] = ()
     events: Sequence[Event] = ()
     work: Sequence[Work] = ()
     work_done: Sequence[str] = ()

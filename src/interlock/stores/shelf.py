@@ -15,6 +15,7 @@ from interlock.domain.decision import Decision
 from interlock.domain.events import MATCHED, Event
 from interlock.domain.ids import ActionId, CallKey, DecisionId, EffectHash, InterruptId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
+from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.ports.store import Change, Page
 from interlock.stores.errors import inconsistent
@@ -38,6 +39,7 @@ class Shelf:
     decisions: dict[str, Decision] = field(default_factory=dict[str, Decision])
     processes: dict[str, Process] = field(default_factory=dict[str, Process])
     freezes: dict[tuple[str, str], Freeze] = field(default_factory=dict[tuple[str, str], Freeze])
+    policies: dict[str, PolicyVersion] = field(default_factory=dict[str, PolicyVersion])
     work: dict[str, Work] = field(default_factory=dict[str, Work])
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
     events: list[Event] = field(default_factory=list[Event])
@@ -82,6 +84,7 @@ class Shelf:
         for freeze in change.released:
             self.freezes.pop((freeze.scope, freeze.name), None)
         self.freezes.update({(one.scope, one.name): one for one in change.freezes})
+        self.policies.update({one.agent: one for one in change.policies})
         self.work.update({one.id: one for one in change.work})
         for done in change.work_done:
             self.work.pop(done, None)
@@ -120,6 +123,9 @@ class MemoryRows:
 
     def processes(self) -> Sequence[Process]:
         return sorted((one for one in self._shelf.processes.values() if not one.lost), key=lambda one: one.id)
+
+    def policy(self, agent: str) -> PolicyVersion | None:
+        return self._shelf.policies.get(agent)
 
     def freezes(self) -> Sequence[Freeze]:
         return sorted(self._shelf.freezes.values(), key=lambda one: (one.at, one.scope, one.name))

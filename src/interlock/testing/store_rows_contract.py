@@ -15,6 +15,7 @@ from interlock.domain.action import ActionState
 from interlock.domain.errors import StoreError
 from interlock.domain.ids import ActionId, DecisionId, EffectHash, InterruptId, ProcessId, RunId
 from interlock.domain.interrupt import Ending, Interrupt
+from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work, WorkKind
 from interlock.ports.store import Change, Page, Rows, Store
 from interlock.testing.clock import ManualClock
@@ -66,6 +67,8 @@ class StoreRowsContract(StoreSetting):
             assert rows.process(process.id) == process
             assert rows.processes() == [process]
             assert rows.freezes() == [freeze]
+            assert rows.policy(change.policies[0].agent) == change.policies[0]
+            assert rows.policy("nobody") is None
             assert rows.work(work.id) == work
             assert {digest: rows.blob(digest) for digest in change.blobs} == change.blobs
             assert [event for _, event in rows.events(None, Page())] == change.events
@@ -239,6 +242,10 @@ class StoreRowsContract(StoreSetting):
         assert store.read(lambda rows: rows.processes()) == [live]
         self.put(store, processes=[replace(live, lost=True)], released=[freezes[0]])
         assert store.read(lambda rows: (rows.processes(), rows.freezes())) == ([], [freezes[1]])
+        first = PolicyVersion("billing", 1, "sha-256:" + "A" * 43, now)
+        self.put(store, policies=[first])
+        self.put(store, policies=[replace(first, epoch=2)])
+        assert store.read(lambda rows: rows.policy("billing")) == replace(first, epoch=2)
         renewed = replace(freezes[1], reason="again")
         self.put(store, freezes=[renewed])
         assert store.read(lambda rows: rows.freezes()) == [renewed]

@@ -15,6 +15,7 @@ from interlock.domain.errors import InterlockError
 from interlock.domain.events import Event, EventType
 from interlock.domain.ids import ActionId, DecisionId, InterruptId, RunId
 from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
+from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, Work, WorkKind
 from interlock.ports.store import Change, Page, Rows, Store, Unit
 from interlock.testing.clock import ManualClock
@@ -174,6 +175,7 @@ def everything(samples: Samples, now: datetime) -> Change[None]:
     bare = replace(samples.decision(card, now + timedelta(seconds=1)), shown=Shown())
     process = Process(samples.process, "host/boot", 4242, "born", now, now, 30.5)
     freeze = Freeze("tool", "payments.transfer", "operator:bo", now, "audit")
+    policy = PolicyVersion("agent:ä", 7, "sha-256:" + "B" * 43, now)
     work = Work(new_id(), WorkKind.RESUME, run.id, "subject", now, 3, process.id, now, "an error", True)
     blob = {"sha-256:" + "A" * 43: b"\x00" * 70_000, "short": b""}
     events = [
@@ -190,6 +192,7 @@ def everything(samples: Samples, now: datetime) -> Change[None]:
         decisions=[decision, bare],
         processes=[process],
         freezes=[freeze],
+        policies=[policy],
         work=[work],
         blobs=blob,
         events=events,

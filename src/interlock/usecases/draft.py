@@ -14,6 +14,7 @@ from interlock.domain.events import Event, EventType
 from interlock.domain.ids import EventId, InterruptId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.lifecycle import Moved
+from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work, WorkKind
 from interlock.ports.store import Change, Rows
 
@@ -38,6 +39,7 @@ class Draft:
         self.decisions: list[Decision] = []
         self.freezes: list[Freeze] = []
         self.released: list[Freeze] = []
+        self.policies: list[PolicyVersion] = []
         self.blobs: dict[str, bytes] = {}
 
     def tell(
@@ -128,6 +130,7 @@ class Draft:
             processes=tuple(self._processes.values()),
             freezes=tuple(self.freezes),
             released=tuple(self.released),
+            policies=tuple(self.policies),
             events=tuple(self._events),
             work=tuple(self._work.values()),
             work_done=tuple(self._work_done),

@@ -24,6 +24,7 @@ from interlock.domain.ids import (
     RunId,
 )
 from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
+from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work, WorkKind
 from interlock.stores.sql.documents import pack_document, unpack_document
 from interlock.stores.sql.forms import (
@@ -337,6 +338,15 @@ def freeze_row(freeze: Freeze) -> Row:
 def read_freeze(row: Row) -> Freeze:
     scope, name, by, at, reason = row
     return Freeze(scope, name, by, instant(at), reason)
+
+
+def policy_row(policy: PolicyVersion) -> Row:
+    return (policy.agent, policy.epoch, pack(policy.digest), micros(policy.at))
+
+
+def read_policy(row: Row) -> PolicyVersion:
+    agent, epoch, digest, at = row
+    return PolicyVersion(agent, epoch, unpack(digest), instant(at))
 
 
 def work_row(work: Work) -> Row:

@@ -77,12 +77,12 @@ def _added_once(table: Table) -> Statement:
     return _compiled(insert(table).prefix_with("OR IGNORE"))
 
 
-def _put(table: Table, changing: str) -> Statement:
-    """Add a row, or change the one with its id: the columns from `changing` on."""
+def _put(table: Table, changing: str, key: str = "id") -> Statement:
+    """Add a row, or change the one with its key: the columns from `changing` on."""
     columns = list(table.columns)
     put = upsert(table)
     changes: dict[str, Any] = {one.name: put.excluded[one.name] for one in columns[columns.index(table.c[changing]) :]}
-    stated = _compiled(put.on_conflict_do_update(index_elements=[table.c.id], set_=changes))
+    stated = _compiled(put.on_conflict_do_update(index_elements=[table.c[key]], set_=changes))
     return Statement(stated.sql, stated.names, _parts(table))
 
 
@@ -105,6 +105,8 @@ FREEZES = _compiled(select(t.freezes).order_by(t.freezes.c.at, t.freezes.c.scope
 
 PUT_RUN = _put(t.runs, "agent")
 PUT_PROCESS = _put(t.processes, "host")
+POLICY = _compiled(select(t.policies).where(t.policies.c.agent == bindparam("agent")))
+PUT_POLICY = _put(t.policies, "epoch", "agent")
 ADD_FREEZE = _added(t.freezes)
 DROP_FREEZE = _compiled(
     delete(t.freezes).where(t.freezes.c.scope == bindparam("scope"), t.freezes.c.name == bindparam("name"))

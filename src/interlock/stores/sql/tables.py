@@ -231,6 +231,17 @@ freezes = Table(
     sqlite_with_rowid=False,
 )
 
+policies = Table(
+    "policies",
+    metadata,
+    # The one that an agent's executors adopted last; its content is a blob.
+    Column("agent", Text, primary_key=True),
+    Column("epoch", Integer, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 work = Table(
     "work",
     metadata,

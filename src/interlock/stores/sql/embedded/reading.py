@@ -17,6 +17,7 @@ from interlock.domain.decision import Decision
 from interlock.domain.events import Event
 from interlock.domain.ids import ActionId, CallKey, DecisionId, EffectHash, InterruptId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
+from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.ports.store import Page
 from interlock.stores.pages import position
@@ -86,6 +87,10 @@ class SqliteRows:
 
     def processes(self) -> Sequence[Process]:
         return self._all(s.PROCESSES, r.read_process)
+
+    def policy(self, agent: str) -> PolicyVersion | None:
+        row = self._connection.execute(s.POLICY.sql, (agent,)).fetchone()
+        return None if row is None else r.read_policy(row)
 
     def freezes(self) -> Sequence[Freeze]:
         return self._all(s.FREEZES, r.read_freeze)

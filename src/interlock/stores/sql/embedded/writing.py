@@ -74,6 +74,8 @@ class WritableRows(SqliteRows):
             dropped = [(freeze.scope, freeze.name) for freeze in (*change.freezes, *change.released)]
             written.append((s.DROP_FREEZE, dropped))
             written.append((s.ADD_FREEZE, [r.freeze_row(freeze) for freeze in change.freezes]))
+        if change.policies:
+            written.append((s.PUT_POLICY, [r.policy_row(policy) for policy in change.policies]))
         if change.work:
             written.append((s.PUT_WORK, [r.work_row(work) for work in change.work]))
         if change.work_done:

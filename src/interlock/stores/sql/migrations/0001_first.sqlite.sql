@@ -178,6 +178,15 @@ CREATE TABLE processes (
 
 CREATE INDEX processes_live ON processes (lost) WHERE lost = 0;
 
+CREATE TABLE policies (
+    agent TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (agent)
+)
+ WITHOUT ROWID;
+
 CREATE TABLE freezes (
     scope TEXT NOT NULL,
     name TEXT NOT NULL,

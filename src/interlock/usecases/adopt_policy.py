@@ -1,0 +1,46 @@
+"""Adopt a policy: what an agent's executors rule by from now on, kept by its digest."""
+
+from __future__ import annotations
+
+from interlock.domain.errors import InterlockError
+from interlock.domain.events import EventType
+from interlock.domain.ids import ProcessId
+from interlock.domain.ruling import PolicyVersion
+from interlock.ports.store import Change, Rows, Unit
+from interlock.usecases.draft import Draft, Ids
+
+
+class PolicyMoved(InterlockError):
+    """Another policy was adopted since the ruling was made; nothing was written. Rule again, by this one too."""
+
+    def __init__(self, version: PolicyVersion, content: bytes) -> None:
+        super().__init__("policy_moved", f"the policy of {version.agent} is at epoch {version.epoch} by now")
+        self.version = version
+        self.content = content
+
+
+def adopt_policy(agent: str, digest: str, content: bytes, process: ProcessId, ids: Ids) -> Unit[PolicyVersion]:
+    """The unit that makes this the agent's policy, or answers that it is already."""
+
+    def unit(rows: Rows) -> Change[PolicyVersion]:
+        now = rows.policy(agent)
+        if now is not None and now.digest == digest:
+            return Change(now)
+        draft = Draft(rows, ids)
+        version = PolicyVersion(agent, now.epoch + 1 if now else 1, digest, rows.now)
+        draft.policies.append(version)
+        draft.blobs[digest] = content
+        said = {"agent": agent, "epoch": version.epoch, "policy_digest": digest}
+        draft.tell(EventType.POLICY_ADOPTED, actor=f"executor:{process}", body={
+            **said, **({"before": now.digest} if now else {}),
+        })  # fmt: skip
+        return draft.change(version)
+
+    return unit
+
+
+def still_ruled_by(rows: Rows, agent: str, epoch: int) -> None:
+    """Raise `PolicyMoved` where a ruling of this epoch is out of date; read inside the claim's transaction."""
+    now = rows.policy(agent)
+    if now is not None and now.epoch != epoch:
+        raise PolicyMoved(now, rows.blob(now.digest) or b"")
