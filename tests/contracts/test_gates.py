@@ -13,7 +13,7 @@ from interlock.ports.store import Store
 from interlock.settings import load
 from interlock.stores.sqlite import SqliteStore
 from interlock.testing import GateContract, ManualClock, MemoryStore
-from interlock.testing.gate_contract import GateUnderTest
+from interlock.testing.gate_setting import GateUnderTest
 
 
 class InProcess(GateContract):
