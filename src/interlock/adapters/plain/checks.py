@@ -66,19 +66,18 @@ class Call:
 
     def hold(self, words: str) -> None:
         """Have a person decide, whatever else would let it go."""
-        self._object(InterruptPolicy.HARD_STOP, "check_holds", words)
+        self._objections.append(Objection(InterruptPolicy.HARD_STOP, Reason("check_holds", self._said(words))))
 
     def deny(self, words: str) -> None:
         """Refuse the call; the agent gets the words. For what no approval could repair."""
-        self._object(InterruptPolicy.DENY, "check_denies", words)
+        self._objections.append(Objection(InterruptPolicy.DENY, Reason("check_denies", self._said(words))))
 
     def note(self, words: str) -> None:
         """Tell the reviewer something, marked as this check's words."""
         self._notes.append((self._by, str(words)))
 
-    def _object(self, policy: InterruptPolicy, code: str, words: str) -> None:
-        said = f"the check {self._by} says: {words}" if str(words).strip() else f"the check {self._by} objects"
-        self._objections.append(Objection(policy, Reason(code, said)))
+    def _said(self, words: object) -> str:
+        return f"the check {self._by} says: {words}" if str(words).strip() else f"the check {self._by} objects"
 
 
 @dataclass(frozen=True, slots=True)
