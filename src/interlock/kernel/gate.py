@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from interlock.canonical import Json, blob_digest, canonical_bytes, parse
+from interlock.canonical import Json, blob_digest, canonical_bytes
 from interlock.domain.action import ActionKind, ActionRequest, AgentDecision, Rationale, Versions
 from interlock.domain.commands import Outcome
 from interlock.domain.decision import Answer, Decision
@@ -41,6 +41,7 @@ from interlock.usecases.park import park
 from interlock.usecases.probe import probed
 from interlock.usecases.propose import Proposal, propose
 from interlock.usecases.settle import known, settle
+from interlock.usecases.stored import stored_arguments
 from interlock.usecases.suspend import suspend
 
 A = TypeVar("A")
@@ -169,15 +170,7 @@ class InProcessGate(Holder):
         return self.store.wait_for_change(timeout)
 
     def arguments(self, action: ActionId) -> Json:
-        def query(rows: Rows) -> Json:
-            row = known(rows, action)
-            revision = rows.revision(action, row.revision)
-            assert revision is not None, "an action's revision is written with it"
-            document = parse(revision.document)
-            assert isinstance(document, dict), "a document is an object"
-            return document["arguments"]
-
-        return self.store.read(query)
+        return self.store.read(lambda rows: stored_arguments(rows, known(rows, action)))
 
     def blob(self, digest: str) -> bytes:
         data = self.store.read(lambda rows: rows.blob(digest))

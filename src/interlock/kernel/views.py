@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from interlock.canonical import Json, fingerprint, parse
+from interlock.canonical import Json, document_digest, fingerprint, parse
 from interlock.domain.action import Action
 from interlock.domain.decision import Decision
 from interlock.domain.events import Event
@@ -22,7 +22,10 @@ from interlock.usecases.draft import resume_id
 
 @dataclass(frozen=True, slots=True)
 class RevisionView:
-    """One revision as it was proposed: its arguments (typed encoding), digest, maker and time."""
+    """One revision as it was proposed: its arguments (typed encoding), digest, maker and time.
+
+    `intact` False: what is stored is not what the digest names, and will not run.
+    """
 
     number: int
     digest: str
@@ -30,6 +33,7 @@ class RevisionView:
     document: bytes
     at: datetime
     by: str
+    intact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +90,11 @@ def action_view(rows: Rows, action: Action) -> ActionView:
         RevisionView(
             each.number,
             each.digest,
-            cast("dict[str, Json]", cast("dict[str, Json]", parse(each.document))["arguments"]),
+            _arguments(each.document),
             each.document,
             each.at,
             makers.get(each.by, "") if each.by else f"agent:{action.agent}",
+            intact=document_digest(each.document) == each.digest,
         )
         for each in kept
     )
@@ -97,6 +102,13 @@ def action_view(rows: Rows, action: Action) -> ActionView:
     declared = rows.blob(str(facts["tool"]))
     tool = tool_spec(cast("dict[str, Json]", parse(declared))) if declared is not None else ToolSpec(action.tool)
     return ActionView(action, tool, facts, revisions, tuple(rows.interrupts_of_action(action.id)), decisions)
+
+
+def _arguments(document: bytes) -> Mapping[str, Json]:
+    """The arguments of a document; of one that is damaged whatever is there."""
+    said = parse(document)
+    kept = said.get("arguments") if isinstance(said, dict) else None
+    return kept if isinstance(kept, dict) else {}
 
 
 def card_view(rows: Rows, interrupt: InterruptId) -> CardView | None:

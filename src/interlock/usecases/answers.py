@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from interlock.canonical import Json, parse
-from interlock.domain.action import Action, ActionState, RefusalKind, Revision
+from interlock.canonical import parse
+from interlock.domain.action import Action, ActionState, RefusalKind
 from interlock.domain.commands import Deliver
 from interlock.domain.decision import Answer, Verdict
 from interlock.domain.ids import ActionId, ProcessId
@@ -15,6 +13,7 @@ from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.claim import standing
 from interlock.usecases.draft import Draft, Ids
 from interlock.usecases.settle import known
+from interlock.usecases.stored import stored_arguments
 
 
 def deliver(action: ActionId, process: ProcessId, ids: Ids) -> Unit[Standing]:
@@ -34,8 +33,7 @@ def answer_to(rows: Rows, action: ActionId) -> Answer | None:
     row = known(rows, action)
     if row.state is ActionState.HELD:
         return None
-    revision = cast("Revision", rows.revision(row.id, row.revision))
-    arguments = cast("dict[str, Json]", parse(revision.document))["arguments"]
+    arguments = stored_arguments(rows, row)
     decided = [each for each in rows.decisions_of_action(row.id) if not each.verdict.reconciles]
     last = decided[-1] if decided and _counts(row) else None
     if last is None:

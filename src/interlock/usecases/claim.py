@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import cast
 
-from interlock.canonical import Json, parse
-from interlock.domain.action import Action, ActionRequest, ActionState, Revision
+from interlock.canonical import Json
+from interlock.domain.action import Action, ActionRequest, ActionState
 from interlock.domain.commands import Take
 from interlock.domain.errors import CallError
 from interlock.domain.ids import ActionId, InterruptId
@@ -18,6 +18,7 @@ from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids
 from interlock.usecases.passes import driven, frozen
 from interlock.usecases.propose import claim_of
+from interlock.usecases.stored import stored_arguments
 
 
 def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: Ids) -> Unit[Standing]:
@@ -30,8 +31,7 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: 
         action = rows.action(action_id)
         if action is None or action.run != run.id:
             raise CallError("unknown_action", f"there is no action {action_id} in run {run.id}")
-        revision = cast("Revision", rows.revision(action.id, action.revision))
-        arguments = cast("dict[str, Json]", parse(revision.document))["arguments"]
+        arguments = stored_arguments(rows, action)
         stop = frozen(rows, run.agent, action.tool, run.id)
         if stop is not None and action.state in (ActionState.CLEARED, ActionState.IN_DOUBT):
             return draft.change(Standing(action, draft.card(action), frozen=stop.scope))

@@ -13,6 +13,7 @@ from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
 from interlock.domain.lifecycle import Moved, move
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids
+from interlock.usecases.stored import stored_arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ def decide(said: Verdicting, ids: Ids) -> Unit[Receipt]:
             return draft.change(refusal)
         if refusal is not None:
             return _refused(draft, decision, card, action, refusal)
+        if decision.verdict in (Verdict.APPROVE, Verdict.MODIFY):
+            stored_arguments(rows, action)  # what is damaged can be refused, and nothing else
         moved = _move(action, card, replace(said, decision=decision), rows)
         after = draft.moved(moved, str(decision.by))
         if moved.refusal is not None:

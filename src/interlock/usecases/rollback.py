@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlock.canonical import Json, parse
+from interlock.canonical import Json
 from interlock.domain.action import Action
 from interlock.domain.commands import EndRollback, StartRollback
 from interlock.domain.errors import DecisionError, RunError
@@ -13,6 +13,7 @@ from interlock.domain.run import Work, WorkKind
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids
 from interlock.usecases.settle import known
+from interlock.usecases.stored import stored_arguments
 
 
 def ask_rollback(action_id: ActionId, by: Principal, ids: Ids) -> Unit[Work]:
@@ -44,14 +45,11 @@ def start_rollback(
             raise RunError(
                 "process_lost", "this process was silent for longer than its lease", "Another one undoes it."
             )
-        revision = rows.revision(action.id, action.revision)
-        assert revision is not None, "an action's revision is written with it"
-        document = parse(revision.document)
-        assert isinstance(document, dict), "a document is an object"
+        arguments = stored_arguments(rows, action)
         started = draft.moved(
             move(action, draft.card(action), StartRollback(by, process), rows.now), f"executor:{process}"
         )
-        return draft.change((started, document["arguments"], action.result))
+        return draft.change((started, arguments, action.result))
 
     return unit
 
