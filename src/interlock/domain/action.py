@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -60,6 +61,30 @@ class Rationale:
 
 
 @dataclass(frozen=True, slots=True)
+class Preview:
+    """What the tool's own code shows that a call would do; `text` None: it could not, and `failed` says why."""
+
+    text: str | None = None
+    failed: str = ""
+
+    def same(self, other: Preview) -> bool:
+        """Whether two of them show the same; why there is none may be said in other words each time."""
+        return self.text == other.text
+
+    def facts(self) -> dict[str, Json]:
+        """As it is kept beside a proposal."""
+        return {"no_preview": self.failed} if self.text is None else {"preview": self.text}
+
+    @classmethod
+    def kept(cls, facts: Mapping[str, Json]) -> Preview | None:
+        """The inverse of `facts`; None where nothing is kept."""
+        text, failed = facts.get("preview"), facts.get("no_preview")
+        if isinstance(text, str):
+            return cls(text)
+        return cls(failed=failed) if isinstance(failed, str) else None
+
+
+@dataclass(frozen=True, slots=True)
 class Versions:
     """Versions and place of what proposed the action; recorded, never part of its identity."""
 
@@ -77,6 +102,9 @@ class ActionRequest:
     where the call stands, `seq` its order in the run. `unseen` names an earlier call of the same
     scope that this pass has not made again: a new action is then a divergence. `own_call_id` says
     that the framework (or `occurrence_key=`) distinguishes this call from an equal one.
+
+    The tool's own code says what the call would do (`preview`: at the proposal of the arguments proposed, at the
+    claim of those about to run), what it expects to come of it, and into which `slices` it falls.
     """
 
     run: RunId
@@ -92,6 +120,9 @@ class ActionRequest:
     own_call_id: bool = False
     unseen: str = ""
     rationale: Rationale = field(default_factory=Rationale)
+    preview: Preview | None = None
+    tool_expects: str = ""
+    slices: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from interlock.canonical import Json
+from interlock.canonical import Json, canonical_bytes, digest_bytes
 from interlock.domain import commands as c
-from interlock.domain.action import Action, ActionState, RefusalKind
+from interlock.domain.action import Action, ActionState, Preview, RefusalKind
 from interlock.domain.errors import InterlockError
 from interlock.domain.events import EventType
-from interlock.domain.ids import DecisionId, InterruptId
+from interlock.domain.ids import DecisionId, Digest, InterruptId
 from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
 
 
@@ -57,19 +57,24 @@ def hold(
     previous: InterruptId | None = None,
     actor: str = "",
     body: Mapping[str, Json] | None = None,
+    document: bytes | None = None,
 ) -> Moved:
-    """The action held on a new card, with one fact of type `event`."""
+    """The action held on a new card, with one fact of type `event`.
+
+    `document` (see `preview_document`) is what the card shows beside the revision; its digest is then the card's.
+    """
     card = Interrupt(
         id=new,
         kind=InterruptKind.ACTION,
         run=action.run,
         action=action.id,
         revision=action.revision,
-        digest=action.digest,
+        digest=action.digest if document is None else Digest(digest_bytes("interlock-preview/v1", document)),
         opened_at=now,
         expires_at=now + action.ruling.expires_in,
         why=why,
         previous=previous,
+        document=document,
     )
     held = replace(
         action,
@@ -82,6 +87,22 @@ def hold(
         tries=0,
     )
     return Moved(held, (card,), (Fact(event, {**(body or {}), "why": why}, actor, new),))
+
+
+def preview_document(action: Action, preview: Preview) -> bytes:
+    """What a card is about that shows another preview than the proposal did: that, and the revision as before."""
+    return canonical_bytes(
+        {
+            "v": 1,
+            "kind": "preview",
+            "action": action.id,
+            "run": action.run,
+            "tool": action.tool,
+            "revision": action.revision,
+            "digest": action.digest,
+            **preview.facts(),
+        }
+    )
 
 
 def refuse(
@@ -132,3 +153,13 @@ def ruling_body(action: Action) -> Json:
 def clock(at: datetime | None) -> str:
     """An instant as people read it."""
     return at.strftime("%Y-%m-%d %H:%M UTC") if at else "?"
+
+
+def length(span: timedelta) -> str:
+    """A length of time as people say it: `1 hour`, `90 minutes`, `2 days`; the largest unit that is exact."""
+    seconds = span.total_seconds()
+    for unit, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        number, rest = divmod(seconds, unit)
+        if number and not rest:
+            return f"{number:,.0f} {name}{'' if number == 1 else 's'}"
+    return f"{seconds:g} seconds" if seconds != 1 else "1 second"

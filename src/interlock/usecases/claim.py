@@ -7,10 +7,11 @@ from datetime import timedelta
 from typing import cast
 
 from interlock.canonical import Json, parse
-from interlock.domain.action import Action, ActionRequest, ActionState, Revision
+from interlock.domain.action import Action, ActionRequest, ActionState, Preview, Revision
 from interlock.domain.commands import Take
 from interlock.domain.errors import CallError
 from interlock.domain.ids import ActionId, InterruptId
+from interlock.domain.interrupt import InterruptKind
 from interlock.domain.lifecycle import move
 from interlock.domain.ruling import Ruling
 from interlock.ports.gate import Standing
@@ -35,6 +36,7 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: 
         stop = frozen(rows, run.agent, action.tool, run.id)
         if stop is not None and action.state in (ActionState.CLEARED, ActionState.IN_DOUBT):
             return draft.change(Standing(action, draft.card(action), frozen=stop.scope))
+        approved = rows.decision(action.cleared_by) if action.cleared_by is not None else None
         take = Take(
             request.process,
             spec.tool_rev,
@@ -42,6 +44,9 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: 
             ruling_now,
             InterruptId(ids()),
             arguments_fit=fits(arguments, spec.schema),
+            preview=request.preview,
+            shown=shown_preview(rows, action, revision) if request.preview is not None else None,
+            approved_by=approved.by.name if approved is not None else "",
         )
         moved = move(action, draft.card(action), take, rows.now)
         taken = draft.moved(moved, f"executor:{request.process}")
@@ -50,6 +55,14 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: 
         return draft.change(standing(draft, taken))
 
     return unit
+
+
+def shown_preview(rows: Rows, action: Action, revision: Revision) -> Preview | None:
+    """What the latest card about this revision showed that it would do; None for a person's edit, which showed none."""
+    for card in reversed(rows.interrupts_of_action(action.id)):
+        if card.kind is InterruptKind.ACTION and card.revision == revision.number and card.document is not None:
+            return Preview.kept(cast("dict[str, Json]", parse(card.document)))
+    return Preview.kept(cast("dict[str, Json]", parse(revision.facts)))
 
 
 def standing(draft: Draft, action: Action) -> Standing:
