@@ -278,6 +278,11 @@ def call_key(
     return CallKey(urlsafe_b64encode(hmac.digest(run_key, message, hashlib.sha256)[:24]).decode())
 
 
+def words_digest(text: str) -> str:
+    """A short digest of a long text, by which two of them can be told apart."""
+    return "sha-256:" + hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def arguments_bytes(arguments: Json) -> bytes:
     """Canonical bytes of encoded arguments (RFC 8785); raises `CanonicalError` with the path."""
     return canonical_bytes(arguments, root="args")

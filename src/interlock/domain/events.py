@@ -58,6 +58,7 @@ class EventType(StrEnum):
     FREEZE_RELEASED = "FreezeReleased"
     PROCESS_LOST = "ProcessLost"
     WORK_POISONED = "WorkPoisoned"
+    VALUE_REVEALED = "ValueRevealed"
 
 
 @dataclass(frozen=True, slots=True)

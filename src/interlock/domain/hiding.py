@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
@@ -16,6 +17,9 @@ from interlock.canonical import Json, canonical_bytes
 
 HIDDEN = "hidden"
 """The tag of what stands in for a hidden value; no encoding of a value has it."""
+
+STAND_IN = re.compile(r"\[hidden · [^\]]{1,80}\]")
+"""What stands in for a hidden value, as text."""
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ITEMS = ("tuple", "set", "frozenset")

@@ -86,7 +86,10 @@ def hold(
         claimed_at=None,
         tries=0,
     )
-    return Moved(held, (card,), (Fact(event, {**(body or {}), "why": why}, actor, new),))
+    said: dict[str, Json] = {**(body or {}), "why": why}
+    if document is not None:
+        said["digest"] = card.digest
+    return Moved(held, (card,), (Fact(event, said, actor, new),))
 
 
 def preview_document(action: Action, preview: Preview) -> bytes:

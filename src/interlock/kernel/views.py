@@ -8,21 +8,26 @@ from datetime import datetime
 from typing import cast
 
 from interlock.canonical import Json, fingerprint, parse
-from interlock.domain.action import Action
+from interlock.domain.action import Action, Preview
 from interlock.domain.decision import Decision
 from interlock.domain.events import Event
 from interlock.domain.ids import ActionId, InterruptId, RunId
-from interlock.domain.interrupt import Interrupt
+from interlock.domain.interrupt import Interrupt, InterruptKind
 from interlock.domain.run import Freeze, Run, Work
 from interlock.domain.tool import ToolSpec
 from interlock.kernel.documents import tool_spec
+from interlock.kernel.shown import shown_arguments, shown_event
 from interlock.ports.store import Page, Rows
 from interlock.usecases.draft import resume_id
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionView:
-    """One revision as it was proposed: its arguments (typed encoding), digest, maker and time."""
+    """One revision as it was proposed: its arguments (typed encoding), digest, maker and time.
+
+    `arguments` are for looking at: what the tool declares as sensitive is hidden in them. `exact` and `document` are
+    what runs and what the digest is of; nobody is shown them without a reveal.
+    """
 
     number: int
     digest: str
@@ -30,6 +35,7 @@ class RevisionView:
     document: bytes
     at: datetime
     by: str
+    exact: Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,11 @@ class ActionView:
         """The revision that counts now."""
         return self.revisions[-1]
 
+    def shown(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Arguments of this action, as an edit would have them, with the sensitive ones hidden."""
+        document = cast("dict[str, Json]", parse(self.revisions[0].document))
+        return shown_arguments(arguments, self.tool, str(document.get("salt", "")))
+
 
 @dataclass(frozen=True, slots=True)
 class CardView:
@@ -59,6 +70,14 @@ class CardView:
     siblings: tuple[Interrupt, ...]
     freezes: tuple[Freeze, ...]
     now: datetime
+
+    @property
+    def preview(self) -> Preview | None:
+        """What this card shows that it would do, by the tool's own code; None where nothing is shown."""
+        card = self.card
+        if card.kind is InterruptKind.ACTION and card.document is not None:
+            return Preview.kept(cast("dict[str, Json]", parse(card.document)))
+        return Preview.kept(self.about.facts) if card.revision == 1 else None
 
     @property
     def fingerprint(self) -> str:
@@ -82,20 +101,24 @@ def action_view(rows: Rows, action: Action) -> ActionView:
     decisions = tuple(rows.decisions_of_action(action.id))
     makers = {decision.id: str(decision.by) for decision in decisions}
     kept = rows.revisions(action.id)
+    facts = cast("dict[str, Json]", parse(kept[0].facts))
+    declared = rows.blob(str(facts["tool"]))
+    tool = tool_spec(cast("dict[str, Json]", parse(declared))) if declared is not None else ToolSpec(action.tool)
+    documents = [cast("dict[str, Json]", parse(each.document)) for each in kept]
+    salt = str(documents[0].get("salt", ""))  # one for all revisions, so that what an edit left looks the same
     revisions = tuple(
         RevisionView(
             each.number,
             each.digest,
-            cast("dict[str, Json]", cast("dict[str, Json]", parse(each.document))["arguments"]),
+            shown_arguments(exact, tool, salt),
             each.document,
             each.at,
             makers.get(each.by, "") if each.by else f"agent:{action.agent}",
+            exact,
         )
-        for each in kept
+        for each, document in zip(kept, documents, strict=True)
+        for exact in (cast("dict[str, Json]", document["arguments"]),)
     )
-    facts = cast("dict[str, Json]", parse(kept[0].facts))
-    declared = rows.blob(str(facts["tool"]))
-    tool = tool_spec(cast("dict[str, Json]", parse(declared))) if declared is not None else ToolSpec(action.tool)
     return ActionView(action, tool, facts, revisions, tuple(rows.interrupts_of_action(action.id)), decisions)
 
 
@@ -127,7 +150,7 @@ def run_view(rows: Rows, run: RunId) -> RunView | None:
     events: list[Event] = []
     page = Page(limit=500)
     while batch := rows.events(run, page):
-        events.extend(event for _, event in batch)
+        events.extend(shown_event(event) for _, event in batch)
         page = Page(limit=500, after=str(batch[-1][0]))
     actions = tuple(action_view(rows, action) for action in rows.actions_of_run(run))
     return RunView(row, actions, tuple(events), rows.work(resume_id(row)), rows.now)

@@ -6,10 +6,13 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, cast
 
 from interlock.adapters.plain import outcomes
+from interlock.adapters.plain.asking import take
 from interlock.adapters.plain.drivers import Drivers, Ended, Execute, Flow, Pause, at_once
 from interlock.adapters.plain.free import UNCHANGING, Free
 from interlock.adapters.plain.places import Frame, Pass, Scope, current, entered, pop, push, running_task
 from interlock.adapters.plain.probing import ask
+from interlock.adapters.plain.sensitive import said as reason_of
+from interlock.adapters.plain.telling import NOTHING, shown_anew, tell
 from interlock.adapters.plain.tool import Tool, bind, earlier_forms, encode
 from interlock.domain.action import Action, ActionRequest, ActionState, Claim, Rationale, arguments_bytes
 from interlock.domain.commands import Outcome, OutcomeKind
@@ -44,6 +47,7 @@ class Interceptor:
     ) -> object:
         """A guarded call from synchronous code."""
         frame = self._frame(tool)
+        kwargs, said = take(kwargs, self._rationale()) if tool.spec.asks_rationale else (kwargs, None)
         types = tool.plain
         plain = types is not None and not kwargs and tuple(map(type, args)) == types
         if self.gate.is_free(tool.spec):
@@ -66,13 +70,14 @@ class Interceptor:
             if free.returned(value):
                 self._record(free)
             return value
-        return self._drivers.drive(self._gated(tool, frame, bind(tool, args, kwargs), receiver), frame.scope)
+        return self._drivers.drive(self._gated(tool, frame, bind(tool, args, kwargs), receiver, said), frame.scope)
 
     async def call_async(
         self, tool: Tool, receiver: tuple[object, ...], args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> object:
         """A guarded call from asynchronous code."""
         frame = self._frame(tool)
+        kwargs, said = take(kwargs, self._rationale()) if tool.spec.asks_rationale else (kwargs, None)
         values = bind(tool, args, kwargs)
         if self.gate.is_free(tool.spec):
             free = Free(tool, frame, frame.scope, values)
@@ -89,7 +94,7 @@ class Interceptor:
             if free.returned(value):
                 self._record(free)
             return value
-        return await self._drivers.drive_async(self._gated(tool, frame, values, receiver), frame.scope)
+        return await self._drivers.drive_async(self._gated(tool, frame, values, receiver, said), frame.scope)
 
     def _record(self, free: Free) -> None:
         try:
@@ -139,17 +144,25 @@ class Interceptor:
 
     # -- the flow -------------------------------------------------------------------------------
 
-    def _gated(self, tool: Tool, frame: Frame, values: dict[str, object], receiver: tuple[object, ...]) -> Flow:
+    def _gated(
+        self,
+        tool: Tool,
+        frame: Frame,
+        values: dict[str, object],
+        receiver: tuple[object, ...],
+        said: Rationale | None = None,
+    ) -> Flow:
         """Propose, and do what the store's answer says until the call has an end."""
         pass_ = frame.scope.pass_
-        request, known = self._place(tool, frame, values)
+        request, known = self._place(tool, frame, values, said or self._rationale())
         if pass_.grant.over:
             standing = self._look_back(tool, pass_, known)
         else:
             try:
                 standing = cast("Standing", (yield self.gate.propose(request)))
             except Diverged:
-                raise pass_.diverge(request.unseen, outcomes.call_text(tool.spec.name, request.arguments)) from None
+                got = outcomes.call_text(tool.spec.name, request.arguments, tool.spec.sensitive)
+                raise pass_.diverge(request.unseen, got) from None
         cause: BaseException | None = None
         while True:
             if standing.claim is not None:
@@ -176,7 +189,9 @@ class Interceptor:
             )
         return self.gate.look(known)
 
-    def _place(self, tool: Tool, frame: Frame, values: Mapping[str, object]) -> tuple[ActionRequest, ActionId | None]:
+    def _place(
+        self, tool: Tool, frame: Frame, values: Mapping[str, object], said: Rationale
+    ) -> tuple[ActionRequest, ActionId | None]:
         scope, pass_ = frame.scope, frame.scope.pass_
         encoded, occurrence = encode(tool, values, check=True), tool.occurrence(values)
         key, seq, past, missing = pass_.place(
@@ -187,6 +202,8 @@ class Interceptor:
             occurrence,
             lambda: earlier_forms(tool, values, encoded),
         )
+        new = past is None and (missing is None or pass_.grant.run.accept_divergence) and not pass_.grant.over
+        told = tell(tool, encoded) if new else NOTHING
         request = ActionRequest(
             run=pass_.run_id,
             pass_no=pass_.number,
@@ -200,7 +217,10 @@ class Interceptor:
             inside=frame.inside,
             own_call_id=occurrence is not None,
             unseen=pass_.told(missing) if missing is not None else "",
-            rationale=self._rationale(),
+            rationale=said,
+            preview=told.preview,
+            tool_expects=told.expects,
+            slices=told.slices,
         )
         return request, past.action if past is not None else None
 
@@ -221,7 +241,7 @@ class Interceptor:
                 )
             )
         if action.state is ActionState.CLEARED or (action.state is ActionState.EXECUTING and action.traits.composite):
-            return cast("Standing", (yield self.gate.claim(request, action.id)))
+            return cast("Standing", (yield self.gate.claim(shown_anew(tool, request, action, self.runtime), action.id)))
         if action.state is ActionState.HELD:
             return (yield from self._wait_or_park(scope, standing, f"{action.tool} waits for a decision", cause))
         if action.state is ActionState.EXECUTING:
@@ -279,9 +299,8 @@ class Interceptor:
         try:
             args, kwargs = self._arguments(tool, claim, action)
         except SchemaError as error:
-            outcome = outcomes.failed(
-                OutcomeKind.FAILED, NoEffect(f"the stored arguments no longer fit {action.tool}: {error}")
-            )
+            words = f"the stored arguments no longer fit {action.tool}: {reason_of(tool.spec, error)}"
+            outcome = outcomes.failed(OutcomeKind.FAILED, NoEffect(words))
             return (
                 cast("Standing", (yield self.gate.settle(action.id, request.process, claim.fence, outcome))),
                 None,
