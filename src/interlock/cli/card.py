@@ -20,7 +20,7 @@ from interlock.cli.words import ENDINGS, clock, count, deadline, label, span, ve
 from interlock.display import look_alike, plain
 from interlock.domain.interrupt import InterruptKind
 from interlock.domain.tool import Reversibility
-from interlock.kernel.shown import hidden_names, masked_value
+from interlock.kernel.shown import hidden_paths, masked_value
 from interlock.kernel.views import CardView
 from interlock.schema import Json
 
@@ -134,7 +134,7 @@ def draw_fields(sheet: Sheet, page: Page) -> None:
                 VALUE_EDGE,
             )
         _draw_value(sheet, page, name, values[name], widths, changed=name in was)
-    hidden = hidden_names(page.arguments)
+    hidden = hidden_paths(page.arguments, page.view.about.tool)
     if hidden:
         sheet.line(("Hidden, and on record when somebody looks:", QUIET))
         sheet.raw(f"  {page.prefix} reveal {page.view.card.fingerprint} {' '.join(map(typed, hidden))}")
@@ -182,10 +182,10 @@ def _draw_disguise(sheet: Sheet, page: Page) -> None:
         )
     masks = [name for name, tree in page.arguments.items() if masked_value(name, tree) != tree]
     if masks:
+        names = label(masks[0]) + (f" and {count(len(masks) - 1, 'other')}" if len(masks) > 1 else "")
         said = (
-            f"! {label(masks[0])} {'' if len(masks) == 1 else f'and {len(masks) - 1} more '}"
-            f"{'holds' if len(masks) == 1 else 'hold'} what looks like a secret, masked here: you do not see all that "
-            "would run. Whoever wrote it may only want it hidden; a reveal shows it."
+            f"! {names} {'holds' if len(masks) == 1 else 'hold'} what looks like a secret, masked here: you do not "
+            "see all that would run. Whoever wrote it may only want it hidden; a reveal shows it."
         )
         sheet.line((said, DANGER), hang=2)
     if hidden:

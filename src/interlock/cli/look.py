@@ -91,7 +91,7 @@ def _show_exact(page: Page) -> None:
     card = page.view.card
     sheet.row("FINGERPRINT", card.fingerprint)
     sheet.row("DIGEST", card.digest)
-    note = "Canonical JSON (RFC 8785). Signs that hide are spelled out, secrets masked; --json has the bytes."
+    note = "Canonical JSON (RFC 8785). Signs that hide are spelled out, secrets masked."
     document, whole = shapes.document(page.view)
     if not whole:
         note = "Canonical JSON (RFC 8785), but for what is hidden: the digest is of the values, which are not here."

@@ -16,17 +16,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import cast
 
 from interlock.cli.card import Page
 from interlock.cli.headline import needs_whole, what, what_card
 from interlock.cli.standing import tree_of
 from interlock.cli.values import value_of
+from interlock.display import mask_secrets
 from interlock.domain.decision import Decision
 from interlock.domain.events import Event
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.run import Freeze, Run
-from interlock.kernel.shown import hidden_names, masked_value, shown_plain
+from interlock.kernel.shown import hidden_paths, masked_value, shown_plain
 from interlock.kernel.views import ActionView, CardView, RunView
 from interlock.schema import Json
 
@@ -84,7 +84,7 @@ def card_whole(page: Page, *, exact: bool = False) -> Shape:
     shape |= {
         "arguments": {name: shown_plain(name, tree) for name, tree in arguments.items()},
         "typed": {name: masked_value(name, tree) for name, tree in arguments.items()},
-        "hidden": hidden_names(arguments),
+        "hidden": hidden_paths(arguments, about.tool),
         **_told(view),
         "revisions": [
             {"number": each.number, "digest": each.digest, "by": each.by, "at": instant(each.at)}
@@ -99,23 +99,23 @@ def card_whole(page: Page, *, exact: bool = False) -> Shape:
         "mode": "solo",
     }
     if exact:
-        shape["document"], shape["document_whole"] = document(view)
+        text, whole = document(view)
+        shape["document"] = mask_secrets(text)
+        shape["document_whole"] = whole and shape["document"] == text
     return shape
 
 
 def document(view: CardView) -> tuple[str, bool]:
-    """The canonical document that the card's digest is of, and whether it is whole.
+    """The canonical document that the card's digest is of, secrets not masked yet, and whether it is whole.
 
     Where values are hidden they are hidden here as well, and the salt with them: with it they could be guessed.
     """
     if view.card.document is not None:
         return view.card.document.decode(), True
     revision = next(each for each in view.about.revisions if each.number == view.card.revision)
-    if not hidden_names(revision.arguments):
+    if revision.arguments == revision.exact:
         return revision.document.decode(), True
-    parts = cast("dict[str, Json]", json.loads(revision.document))
-    arguments = {name: masked_value(name, tree) for name, tree in revision.arguments.items()}
-    shown = {**parts, "salt": "[hidden]", "arguments": cast("Json", arguments)}
+    shown = {**json.loads(revision.document), "salt": "[hidden]", "arguments": revision.arguments}
     return json.dumps(shown, sort_keys=True, separators=(",", ":"), ensure_ascii=False), False
 
 

@@ -135,7 +135,7 @@ class Kernel(InProcessGate):
             view = views.card_view(rows, interrupt)
             assert view is not None, "the unit has found the card"
             revision = next(each for each in view.about.revisions if each.number == view.card.revision)
-            return revealed(revision.arguments, revision.exact, paths)
+            return revealed(revision.arguments, revision.exact, paths, view.about.tool)
 
         return self.store.write(reveal(interrupt, digest, paths, by, channel, look, self._ids))
 

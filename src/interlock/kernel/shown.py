@@ -45,23 +45,27 @@ def masked_value(name: str, tree: Json) -> Json:
     return tree
 
 
-def hidden_names(arguments: Mapping[str, Json]) -> list[str]:
-    """Names of arguments of which something is hidden or masked, as they are shown."""
-    return [name for name, tree in arguments.items() if holds_hidden(tree) or masked_value(name, tree) != tree]
+def hidden_paths(arguments: Mapping[str, Json], tool: ToolSpec) -> list[str]:
+    """What can be revealed of arguments as they are shown: what is hidden, and those of which a part is masked."""
+    hidden = [path for path in tool.sensitive if any(map(holds_hidden, find(arguments, path)))]
+    heads = {path.partition(".")[0] for path in hidden}
+    return hidden + [name for name, tree in arguments.items() if name not in heads and masked_value(name, tree) != tree]
 
 
-def revealed(shown: Mapping[str, Json], arguments: Mapping[str, Json], paths: tuple[str, ...]) -> dict[str, Json]:
+def revealed(
+    shown: Mapping[str, Json], arguments: Mapping[str, Json], paths: tuple[str, ...], tool: ToolSpec
+) -> dict[str, Json]:
     """The values at the paths; raises `DecisionError` where nothing is there, or nothing of it is hidden."""
-    return {path: _revealed(shown, arguments, path) for path in paths}
+    return {path: _revealed(shown, arguments, path, tool) for path in paths}
 
 
-def _revealed(shown: Mapping[str, Json], arguments: Mapping[str, Json], path: str) -> Json:
+def _revealed(shown: Mapping[str, Json], arguments: Mapping[str, Json], path: str, tool: ToolSpec) -> Json:
     found = find(arguments, path)
     if not found:
         raise DecisionError(
             "no_such_field",
             f"there is nothing at {path}",
-            f"Name one of {', '.join(hidden_names(shown) or shown) or 'its arguments'}.",
+            f"Name one of {', '.join(hidden_paths(shown, tool) or shown) or 'its arguments'}.",
         )
     name = path.rpartition(".")[2]
     seen = find(shown, path)
@@ -101,16 +105,15 @@ def _kept(new: object, shown: object, exact: object) -> object:
     if new == shown:
         return exact
     if isinstance(new, dict) and isinstance(shown, dict) and isinstance(exact, dict):
-        was, real = cast("dict[str, object]", shown), cast("dict[str, object]", exact)
+        said, was, real = (cast("dict[str, object]", each) for each in (new, shown, exact))
         return {
-            key: _kept(each, was[key], real[key]) if key in was and key in real else each
-            for key, each in cast("dict[str, object]", new).items()
+            key: _kept(each, was[key], real[key]) if key in was and key in real else each for key, each in said.items()
         }
     if isinstance(new, list) and isinstance(shown, list) and isinstance(exact, list):
-        parts = [cast("list[object]", each) for each in (new, shown, exact)]
-        if len({len(each) for each in parts}) == 1:
-            return [_kept(*each) for each in zip(*parts, strict=True)]
-    return new
+        items, were, reals = (cast("list[object]", each) for each in (new, shown, exact))
+        if len(items) == len(were) == len(reals):
+            return [_kept(*each) for each in zip(items, were, reals, strict=True)]
+    return cast("object", new)
 
 
 def _stands_in(value: object) -> bool:
