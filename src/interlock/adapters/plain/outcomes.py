@@ -116,4 +116,5 @@ def call_text(tool: str, arguments: object, sensitive: Sequence[str] = ()) -> st
     """A call in one line, cut to what can be read at a glance; what is sensitive is hidden."""
     values = hide(cast("dict[str, Any]", arguments), sensitive) if isinstance(arguments, dict) else {}
     said = ", ".join(f"{name}={json.dumps(tree_to_plain(cast('Json', tree)))}" for name, tree in sorted(values.items()))
+    said = said.replace(r"\u00b7", "·")  # ASCII, so that nothing in it is invisible, but for the dot of a stand-in
     return f"{tool}({said if len(said) <= 120 else said[:119] + '…'})"
