@@ -36,7 +36,6 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: 
         stop = frozen(rows, run.agent, action.tool, run.id)
         if stop is not None and action.state in (ActionState.CLEARED, ActionState.IN_DOUBT):
             return draft.change(Standing(action, draft.card(action), frozen=stop.scope))
-        approved = rows.decision(action.cleared_by) if action.cleared_by is not None else None
         take = Take(
             request.process,
             spec.tool_rev,
@@ -46,7 +45,7 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: 
             arguments_fit=fits(arguments, spec.schema),
             preview=request.preview,
             shown=shown_preview(rows, action, revision) if request.preview is not None else None,
-            approved_by=approved.by.name if approved is not None else "",
+            approved_by=_approver(rows, action),
         )
         moved = move(action, draft.card(action), take, rows.now)
         taken = draft.moved(moved, f"executor:{request.process}")
@@ -55,6 +54,16 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: 
         return draft.change(standing(draft, taken))
 
     return unit
+
+
+def _approver(rows: Rows, action: Action) -> str:
+    """Who approved it: read only where that matters, for an approval that is too old."""
+    if action.cleared_by is None or action.cleared_at is None:
+        return ""
+    if rows.now - action.cleared_at <= action.ruling.approval_valid_for:
+        return ""
+    decision = rows.decision(action.cleared_by)
+    return decision.by.name if decision is not None else ""
 
 
 def shown_preview(rows: Rows, action: Action, revision: Revision) -> Preview | None:
