@@ -174,8 +174,17 @@ def test_nothing_else_reads_the_environment() -> None:
 # -- tools ------------------------------------------------------------------------------------------
 
 
+KEYWORD_SECTIONS = (
+    "What the tool is",
+    "When to ask",
+    "What people see",
+    "When it is not known what happened",
+    "Undoing, results",
+)
+
+
 def test_every_keyword_is_on_the_page_and_no_other() -> None:
-    titles = ("What the tool is", "When to ask", "When it is not known what happened", "Undoing, results")
+    titles = KEYWORD_SECTIONS
     assert sorted(name for title in titles for name in listed(section("tools", title))) == sorted(KEYWORDS)
 
 
@@ -188,7 +197,7 @@ def test_the_words_that_keywords_take_are_on_the_page() -> None:
 
 def test_the_codes_beside_keywords_are_codes_of_declarations() -> None:
     known = codes()["SettingsError"]
-    titles = ("What the tool is", "When to ask", "When it is not known what happened", "Undoing, results")
+    titles = KEYWORD_SECTIONS
     beside = {
         code for title in titles for row in rows(section("tools", title)) for code in re.findall(r"`(\w+)`", row[4])
     }

@@ -4,6 +4,7 @@
 nothing of the model. Neither reads the code of the state machine.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from interlock.domain import commands as c
-from interlock.domain.action import Action, ActionKind, ActionState, CallKey, RefusalKind, Traits
+from interlock.domain.action import Action, ActionKind, ActionState, CallKey, Preview, RefusalKind, Traits
 from interlock.domain.decision import Verdict
 from interlock.domain.errors import DecisionError
 from interlock.domain.events import EventType
@@ -35,6 +36,7 @@ GOOD_FOR = timedelta(hours=1)
 WINDOW = timedelta(minutes=10)
 MOST_RUNS = 3
 LAPSED = {"expired", "withdrawn", "superseded", "tool_changed"}
+PREVIEWS = (None, Preview("3 rows"), Preview("4 rows"), Preview(failed="ValueError: no rows"))
 PEOPLE = ("reviewer:ana", "reviewer:li")
 PROCESSES = tuple(ProcessId(name) for name in ("p1", "p2", "p3"))
 
@@ -256,7 +258,14 @@ class Paper:
             return "denied"
         if command.ruling_now.policy is DENY and self.strictness < DENY.rank:
             return "denied"
-        return "look again" if self.wants_a_yes(command) else None
+        return "look again" if self.wants_a_yes(command) or self.shows_another(command) else None
+
+    def shows_another(self, command: c.Take) -> bool:
+        """Another preview than the one that was approved; where it may have happened, people looked at that instead."""
+        now, shown = command.preview, command.shown
+        if self.state != "cleared" or self.happened == "unknown" or now is None or shown is None:
+            return False
+        return now.text != shown.text
 
     def wants_a_yes(self, command: c.Take) -> bool:
         policy = command.ruling_now.policy
@@ -433,7 +442,10 @@ class Trace:
             assert after.action.interrupt == card.id
             assert card.revision == after.action.revision
             if card.kind is not InterruptKind.RECONCILE:
-                assert card.digest == after.action.digest, "what is shown is what will run"
+                document = json.loads(card.document) if card.document is not None else None
+                bound = card.digest if document is None else document["digest"]
+                assert bound == after.action.digest, "what is shown is what will run"
+                assert (document is None) == (card.digest == after.action.digest), "a digest names all that is shown"
 
     def watch_facts(self, before: Action | None, after: Moved) -> None:
         types = [fact.type for fact in after.facts]
@@ -572,6 +584,7 @@ NEXT = {
         "taken",
         "taken",
         "taken_in_a_changed_world",
+        "taken_with_a_preview",
         "taken_at_the_edge",
         "revoked",
         "superseded",
@@ -597,6 +610,7 @@ NEXT = {
 }
 ANYTHING = (
     "approved", "decided", "lapsed", "revoked", "taken", "taken_in_a_changed_world", "reported", "lost", "parked_on",
+    "taken_with_a_preview",
     "reconciled", "probed", "tried_anew", "rolled_back", "rollback_ended", "withdrawn", "superseded", "later",
     "gone_on", "given_back", "delivered",
 )  # fmt: skip
@@ -736,10 +750,15 @@ class LifecycleMachine(RuleBasedStateMachine):
             over=draw(st.sampled_from(["", "", "", "its time is up"])),
         )  # fmt: skip
 
+    def taken_with_a_preview(self, draw: Draw) -> None:
+        previews = {"preview": draw(st.sampled_from(PREVIEWS)), "shown": draw(st.sampled_from(PREVIEWS))}
+        self.take(draw(a_process), self.paper.rev, ("spends",), self.action.ruling, **previews)
+
     def take(
-        self, process: ProcessId, rev: str, reach: tuple[str, ...], now: Ruling, *, fit: bool = True, over: str = ""
-    ) -> None:
-        command = c.Take(process, rev, reach, now, self.new_card(), arguments_fit=fit, over_ticket=over)
+        self, process: ProcessId, rev: str, reach: tuple[str, ...], now: Ruling, *, fit: bool = True, over: str = "",
+        **previews: Any,
+    ) -> None:  # fmt: skip
+        command = c.Take(process, rev, reach, now, self.new_card(), arguments_fit=fit, over_ticket=over, **previews)
         self.do(command, self.paper.take(command, self.now))
 
     def reported(self, draw: Draw) -> None:

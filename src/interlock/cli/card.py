@@ -12,15 +12,21 @@ from typing import cast
 
 from interlock.cli import paper
 from interlock.cli.headline import NATURE, by_risk, consequence, headline, needs_whole, what_card
+from interlock.cli.outlook import typed
 from interlock.cli.paper import AGENT, AGENT_EDGE, DANGER, FOLDED, QUIET, STRONG, VALUE_EDGE, Piece, Sheet
 from interlock.cli.standing import decided, standing
-from interlock.cli.values import Value, disguised, impostor, masked, texts, value_of
+from interlock.cli.values import Value, disguised, impostor, texts, value_of
 from interlock.cli.words import ENDINGS, clock, count, deadline, label, span, verb, who
 from interlock.display import look_alike, plain
 from interlock.domain.interrupt import InterruptKind
 from interlock.domain.tool import Reversibility
+from interlock.kernel.shown import hidden_paths, masked_value
 from interlock.kernel.views import CardView
 from interlock.schema import Json
+
+PREVIEW_CHARACTERS = 1_200
+PREVIEW_LINES = 16
+"""A preview that is longer is folded."""
 
 AGENT_LIMIT = 240
 """Characters of the agent's reasons on the face of a card."""
@@ -60,6 +66,7 @@ def draw_card(sheet: Sheet, page: Page) -> None:
     sheet.rule()
     draw_fields(sheet, page)
     sheet.rule()
+    draw_preview(sheet, page)
     sheet.row("WHAT HAPPENS", (consequence(view.about.tool), STRONG))
     draw_agent(sheet, page)
     draw_reasons(sheet, view)
@@ -127,6 +134,10 @@ def draw_fields(sheet: Sheet, page: Page) -> None:
                 VALUE_EDGE,
             )
         _draw_value(sheet, page, name, values[name], widths, changed=name in was)
+    hidden = hidden_paths(page.arguments, page.view.about.tool)
+    if hidden:
+        sheet.line(("Hidden, and on record when somebody looks:", QUIET))
+        sheet.raw(f"  {page.prefix} reveal {page.view.card.fingerprint} {' '.join(map(typed, hidden))}")
 
 
 def _draw_value(sheet: Sheet, page: Page, name: str, value: Value, widths: list[int], *, changed: bool) -> None:
@@ -154,8 +165,12 @@ def _changed(page: Page) -> dict[str, Json]:
     number = page.view.card.revision
     if number < 2 or len(revisions) < number:
         return {}
-    before = revisions[number - 2].arguments
-    return {name: before[name] for name in page.arguments if name in before and before[name] != page.arguments[name]}
+    before, now = revisions[number - 2], revisions[number - 1]
+    return {
+        name: before.arguments[name]
+        for name in page.arguments
+        if name in before.exact and before.exact[name] != now.exact[name]
+    }
 
 
 def _draw_disguise(sheet: Sheet, page: Page) -> None:
@@ -165,11 +180,12 @@ def _draw_disguise(sheet: Sheet, page: Page) -> None:
         sheet.line(
             (f"! The tool's name is not {plain(twin.ascii)}: {twin.reason} ({', '.join(twin.letters[:2])}).", DANGER)
         )
-    masks = sum(masked(text) for text in texts(cast("Json", dict(page.arguments))))
+    masks = [name for name, tree in page.arguments.items() if masked_value(name, tree) != tree]
     if masks:
+        names = label(masks[0]) + (f" and {count(len(masks) - 1, 'other')}" if len(masks) > 1 else "")
         said = (
-            f"! {count(masks, 'part')} of these values looks like a secret and is masked: you do not see all that "
-            "would run. Whoever wrote it may only want it hidden; --json has it."
+            f"! {names} {'holds' if len(masks) == 1 else 'hold'} what looks like a secret, masked here: you do not "
+            "see all that would run. Whoever wrote it may only want it hidden; a reveal shows it."
         )
         sheet.line((said, DANGER), hang=2)
     if hidden:
@@ -177,9 +193,39 @@ def _draw_disguise(sheet: Sheet, page: Page) -> None:
         sheet.line((said, DANGER), hang=2)
 
 
+def draw_preview(sheet: Sheet, page: Page) -> None:
+    """What the tool's own code shows that it would do; a long one is closed like a long argument."""
+    preview = page.view.preview
+    if preview is None:
+        return
+    if preview.text is None:
+        sheet.row("PREVIEW", (f"no preview: {plain(preview.failed, limit=300)}", DANGER))
+        return
+    whole = plain(preview.text, multiline=True)
+    lines = whole.split("\n")
+    long = len(whole) > PREVIEW_CHARACTERS or len(lines) > PREVIEW_LINES
+    by: Piece = ("by the tool's own code, not the agent", QUIET)
+    if not long or page.full:
+        sheet.row("PREVIEW", by)
+        sheet.row("", whole, edge=VALUE_EDGE)
+        if long:
+            page.opened.append("preview")
+        return
+    page.folded.append("preview")
+    start = "\n".join(lines[:PREVIEW_LINES])
+    sheet.row("PREVIEW", by)
+    sheet.row("", start[:PREVIEW_CHARACTERS] + "…", edge=VALUE_EDGE)
+    size = f"{count(len(preview.text), 'character')}, {count(len(lines), 'line')}"
+    sheet.row("", (f"{FOLDED} {size}; --full opens it", QUIET))
+
+
 def draw_agent(sheet: Sheet, page: Page) -> None:
-    """What the agent says for itself, in its own words and marked as such."""
+    """What the tool expects, then what the agent says for itself, in its own words and marked as such."""
     facts = page.view.about.facts
+    told = facts.get("tool_expects")
+    if isinstance(told, str) and told:
+        words = plain(told, limit=None if page.full else PREVIEW_CHARACTERS)
+        sheet.row("EXPECTED", [words, ("  by the tool", QUIET)], edge=VALUE_EDGE)
     limit = None if page.full else AGENT_LIMIT
     said = [("EXPECTED", facts.get("expected")), ("AGENT SAYS", facts.get("reasoning"))]
     for name, words in said:
@@ -241,6 +287,10 @@ def draw_history(sheet: Sheet, page: Page) -> None:
         sheet.row("NOW", (standing(view.about, view.run, view.now), STRONG))
     mode = "one person decides here, the user who owns the store; nobody else has looked at this"
     sheet.row("SOLO MODE", (mode, QUIET))
+    slices = view.about.facts.get("slices")
+    if page.full and isinstance(slices, dict) and slices:
+        said = " · ".join(f"{plain(name, limit=64)}: {plain(str(each), limit=64)}" for name, each in slices.items())
+        sheet.row("SLICES", (said, QUIET))
     if page.full:
         sheet.row("DIGEST", (view.card.digest, QUIET))
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from interlock.cli.values import impostor, literal, texts
 from interlock.cli.words import label, verb
 from interlock.display import plain
+from interlock.domain.hiding import HIDDEN, holds_hidden, is_hidden
 from interlock.domain.tool import Reach, Reversibility, ToolSpec
+from interlock.kernel.shown import masked_value
 from interlock.kernel.views import ActionView, CardView
 from interlock.schema import Json
 
@@ -56,6 +58,10 @@ NATURE = {
 }
 
 
+HIDDEN_HERE: Json = {"$t": HIDDEN, "v": "[hidden]"}
+"""What stands in a headline for a value that is hidden, or masked as a secret."""
+
+
 def by_risk(arguments: Mapping[str, Json]) -> list[str]:
     """Names of the arguments, the riskiest first: disguised ones, to whom and where, how much, who may, what runs."""
 
@@ -73,15 +79,20 @@ def by_risk(arguments: Mapping[str, Json]) -> list[str]:
 def headline(tool: str, arguments: Mapping[str, Json], limit: int = 48) -> str:
     """Verb and object: `Send email to ap@example.com`, `Transfer 1250.00 EUR to Northwind`, `Delete file: /tmp/x`."""
     said = verb(tool)
+    arguments = {name: HIDDEN_HERE if masked_value(name, tree) != tree else tree for name, tree in arguments.items()}
     amount = next((name for name in _MONEY[:4] if name in arguments), None)
     if amount is not None:
         said += f" {_short(arguments[amount], 24)}"
         if isinstance(arguments.get("currency"), str):
-            said += f" {_short(arguments['currency'], 8)}"
+            said += f" {_currency(str(arguments['currency']))}"
     target = next((name for name in _TARGETS if name in arguments), None)
     if target is not None:
         return f"{said} to {_some(arguments[target], limit)}"
-    named = (name for name in by_risk(arguments) if name not in (amount, "currency") and arguments[name] is not None)
+    named = (
+        name
+        for name in by_risk(arguments)
+        if name not in (amount, "currency") and arguments[name] is not None and not is_hidden(arguments[name])
+    )
     other = next(named, None)
     if other is None or len(literal(arguments[other])) > limit:
         return said
@@ -97,11 +108,24 @@ def _some(tree: Json, limit: int) -> str:
 
 
 def _short(tree: Json, limit: int) -> str:
+    """A value in a sentence of ours; text in quotation marks, so that it cannot go on as our words."""
+    if is_hidden(tree):
+        return "[hidden]"
     if isinstance(tree, str):
-        return plain(tree, limit=limit)
+        return _quoted(tree, limit)
     if isinstance(tree, dict) and isinstance(tree.get("$t"), str) and isinstance(tree.get("v"), str):
-        return plain(str(tree["v"]), limit=limit)
+        text = str(tree["v"])
+        return _quoted(text, limit) if tree["$t"] == "path" else plain(text, limit=limit)
     return plain(literal(tree), limit=limit)
+
+
+def _quoted(text: str, limit: int) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{plain(escaped, limit=limit)}"'
+
+
+def _currency(code: str) -> str:
+    return code if code.isascii() and code.isalpha() and len(code) <= 4 else _quoted(code, 8)
 
 
 def what(about: ActionView, limit: int = 48) -> str:
@@ -121,7 +145,8 @@ def one_fact(about: ActionView, limit: int = 44) -> str:
     said = what(about)
     for name in by_risk(arguments):
         shown = _some(arguments[name], limit)
-        if shown and arguments[name] is not None and shown not in said:
+        concealed = holds_hidden(arguments[name]) or masked_value(name, arguments[name]) != arguments[name]
+        if shown and arguments[name] is not None and shown not in said and not concealed:
             return f"{label(name)}: {shown}"
     return ""
 

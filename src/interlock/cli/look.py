@@ -24,8 +24,8 @@ SIBLINGS = 10
 def show(state: Global, ref: str, full: bool, exact: bool) -> int:
     """A card (REF is its fingerprint or id), or the story of a run (REF is its key or id).
 
-    On the terminal secrets are masked. With --json: a card (arguments as they are, in plain JSON, with `typed`
-    beside them), or {"run", "actions", "events"}; --exact adds `document`.
+    What is sensitive or looks like a secret is hidden; `interlock reveal` shows it. With --json: a card (arguments in
+    plain JSON, with `typed` beside them), or {"run", "actions", "events"}; --exact adds `document`.
     """
     with desk_of(state) as desk:
         view = find_card(desk, ref)
@@ -91,9 +91,12 @@ def _show_exact(page: Page) -> None:
     card = page.view.card
     sheet.row("FINGERPRINT", card.fingerprint)
     sheet.row("DIGEST", card.digest)
-    note = "Canonical JSON (RFC 8785). Signs that hide are spelled out, secrets masked; --json has it all as it is."
+    note = "Canonical JSON (RFC 8785). Signs that hide are spelled out, secrets masked."
+    document, whole = shapes.document(page.view)
+    if not whole:
+        note = "Canonical JSON (RFC 8785), but for what is hidden: the digest is of the values, which are not here."
     sheet.row("DOCUMENT", (note, paper.QUIET))
-    sheet.line(plain(shapes.document(page.view).decode()))
+    sheet.line(plain(document))
     sheet.show()
 
 

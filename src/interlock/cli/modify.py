@@ -82,12 +82,13 @@ def modify(
 
 def _revised(card: Named, changes: Mapping[str, object]) -> dict[str, Json]:
     """The new arguments that differ, as the store would keep them; refuses what does not fit."""
+    from interlock.kernel.shown import keep_hidden
     from interlock.schema import SchemaError, revise
 
     about = card.view.about
-    current = about.current.arguments
+    current, kept = about.current.exact, keep_hidden(changes, about.current.arguments, about.current.exact)
     try:
-        new = revise(about.tool.schema, about.tool.shape, current, changes)
+        new = revise(about.tool.schema, about.tool.shape, current, kept)
     except SchemaError as error:
         raise DecisionError(
             "bad_edit", f"{error.path}: {error.reason}", "Nothing was decided; correct it and send it again."
@@ -100,7 +101,9 @@ def _draw(sheet: Sheet, card: Named, new: Mapping[str, Json]) -> None:
     from interlock.cli.values import value_of
     from interlock.cli.words import label
 
-    old = card.view.about.current.arguments
+    about = card.view.about
+    old = about.current.arguments
+    new = {name: tree for name, tree in about.shown({**about.current.exact, **new}).items() if name in new}
     sheet.rule("━", paper.STRONG)
     sheet.line(("YOUR CHANGES", paper.STRONG))
     for name, tree in new.items():
@@ -153,8 +156,8 @@ def _edited(desk: ReviewDesk, card: Named) -> dict[str, object]:
     from interlock.cli.values import arguments_json
     from interlock.schema import fill
 
-    whole = {name: fill(tree, desk.blob) for name, tree in card.view.about.current.arguments.items()}
-    before = arguments_json(whole)
+    # What is hidden stands there as its stand-in, which means: leave it as it is.
+    before = arguments_json({name: fill(tree, desk.blob) for name, tree in card.view.about.current.arguments.items()})
     after = click.edit(before, extension=".json")
     old = cast("dict[str, object]", read_json(before, "the arguments"))
     new = read_json(after if after is not None else before, "what you wrote")

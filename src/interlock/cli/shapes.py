@@ -1,8 +1,9 @@
 """The JSON of `--json`: keys that stay. Times are ISO 8601 in UTC, arguments plain JSON with the typed form beside it.
+What is hidden or masked on a card is so here, too: `hidden` names it, and `interlock reveal` shows it.
 
 - a card: fingerprint id kind digest open ending revision opened_at expires_at ended_at why previous now what action
-  run agent_says reasons; from `show` also arguments typed revisions decisions cards others frozen needs_whole folded
-  mode
+  run agent_says reasons; from `show` also arguments typed hidden preview no_preview tool_expects slices revisions
+  decisions cards others frozen needs_whole folded mode
 - an action: id state tool agent attempt reversibility reach cost policy profile answered_by refusal words result
   failure
 - a run: id state agent workflow thread owner started_at updated_at pass attention result failure
@@ -12,20 +13,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import cast
 
 from interlock.cli.card import Page
 from interlock.cli.headline import needs_whole, what, what_card
 from interlock.cli.standing import tree_of
 from interlock.cli.values import value_of
+from interlock.display import mask_secrets
 from interlock.domain.decision import Decision
 from interlock.domain.events import Event
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.run import Freeze, Run
+from interlock.kernel.shown import hidden_paths, masked_value, shown_plain
 from interlock.kernel.views import ActionView, CardView, RunView
-from interlock.schema import Json, tree_to_plain
+from interlock.schema import Json
 
 Shape = dict[str, object]
 
@@ -36,8 +39,8 @@ def instant(at: datetime | None) -> str | None:
 
 
 def plain_value(data: bytes | None) -> object:
-    """A recorded result or failure as plain JSON."""
-    return None if data is None else tree_to_plain(tree_of(data))
+    """A recorded result or failure as plain JSON, secrets masked."""
+    return None if data is None else shown_plain("", tree_of(data))
 
 
 def card_head(view: CardView) -> Shape:
@@ -79,8 +82,10 @@ def card_whole(page: Page, *, exact: bool = False) -> Shape:
     shape = card_head(view)
     arguments = dict(page.arguments)
     shape |= {
-        "arguments": tree_to_plain(arguments),
-        "typed": arguments,
+        "arguments": {name: shown_plain(name, tree) for name, tree in arguments.items()},
+        "typed": {name: masked_value(name, tree) for name, tree in arguments.items()},
+        "hidden": hidden_paths(arguments, about.tool),
+        **_told(view),
         "revisions": [
             {"number": each.number, "digest": each.digest, "by": each.by, "at": instant(each.at)}
             for each in about.revisions
@@ -94,15 +99,24 @@ def card_whole(page: Page, *, exact: bool = False) -> Shape:
         "mode": "solo",
     }
     if exact:
-        shape["document"] = document(view).decode()
+        text, whole = document(view)
+        shape["document"] = mask_secrets(text)
+        shape["document_whole"] = whole and shape["document"] == text
     return shape
 
 
-def document(view: CardView) -> bytes:
-    """The canonical bytes that the card's digest is of."""
+def document(view: CardView) -> tuple[str, bool]:
+    """The canonical document that the card's digest is of, secrets not masked yet, and whether it is whole.
+
+    Where values are hidden they are hidden here as well, and the salt with them: with it they could be guessed.
+    """
     if view.card.document is not None:
-        return view.card.document
-    return next(each.document for each in view.about.revisions if each.number == view.card.revision)
+        return view.card.document.decode(), True
+    revision = next(each for each in view.about.revisions if each.number == view.card.revision)
+    if revision.arguments == revision.exact:
+        return revision.document.decode(), True
+    shown = {**json.loads(revision.document), "salt": "[hidden]", "arguments": revision.arguments}
+    return json.dumps(shown, sort_keys=True, separators=(",", ":"), ensure_ascii=False), False
 
 
 def action(about: ActionView) -> Shape:
@@ -156,7 +170,7 @@ def run_whole(view: RunView) -> Shape:
                 **action(about),
                 "what": what(about),
                 "digest": about.action.digest,
-                "arguments": tree_to_plain(cast("dict[str, Json]", dict(about.current.arguments))),
+                "arguments": {name: shown_plain(name, tree) for name, tree in about.current.arguments.items()},
                 "cards": [interrupt(each) for each in about.cards],
                 "decisions": [decision(each) for each in about.decisions],
             }
@@ -175,7 +189,7 @@ def event(row: Event) -> Shape:
         "actor": row.actor,
         "action": row.action,
         "interrupt": row.interrupt,
-        "body": dict(row.body),
+        "body": {key: masked_value(key, each) for key, each in row.body.items()},
     }
 
 
@@ -207,6 +221,7 @@ def freeze(stop: Freeze) -> Shape:
 
 def agent_says(facts: Mapping[str, Json]) -> Shape:
     """What the agent claims: its words, never facts."""
+    facts = {key: masked_value("", each) for key, each in facts.items()}
     sure = facts.get("confidence")
     return {
         "reasoning": facts.get("reasoning"),
@@ -214,4 +229,15 @@ def agent_says(facts: Mapping[str, Json]) -> Shape:
         "confidence": float(str(sure["v"])) if isinstance(sure, dict) else sure,
         "uncertainty": facts.get("uncertainty") or [],
         "considered": facts.get("considered") or [],
+    }
+
+
+def _told(view: CardView) -> Shape:
+    """What the tool's own code says, never the agent."""
+    preview, facts = view.preview, view.about.facts
+    return {
+        "preview": masked_value("", preview.text) if preview is not None else None,
+        "no_preview": masked_value("", preview.failed) if preview is not None and preview.text is None else None,
+        "tool_expects": masked_value("", facts.get("tool_expects")),
+        "slices": facts.get("slices") or {},
     }

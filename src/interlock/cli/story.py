@@ -215,6 +215,13 @@ class Teller:
         }[event.type]
         yield Moment(event.at, name, f"{what(about)}. {_words(event, 'words')}".rstrip())
 
+    def revealed(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
+        """Somebody looked at what the card hides."""
+        if about is not None:
+            paths = event.body.get("paths")
+            names = ", ".join(plain(str(each), limit=40) for each in paths) if isinstance(paths, list) else ""
+            yield Moment(event.at, f"{who(event.actor)} looked", f"at what is hidden: {names}")
+
     def rolled_back(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
         """An action was undone, or not."""
         if about is None:
@@ -253,8 +260,9 @@ def _edit(about: ActionView, event: Event) -> str:
     number = event.body.get("new_revision")
     if not isinstance(number, int) or not 2 <= number <= len(about.revisions):
         return "Other arguments."
-    old, new = about.revisions[number - 2].arguments, about.revisions[number - 1].arguments
-    changed = [name for name in new if old.get(name) != new[name]]
+    before, after = about.revisions[number - 2], about.revisions[number - 1]
+    old, new = before.arguments, after.arguments
+    changed = [name for name in new if before.exact.get(name) != after.exact[name]]
     return (
         "; ".join(f"{label(name)} {_brief(name, old.get(name))} → {_brief(name, new[name])}" for name in changed)
         or "Nothing."
@@ -318,6 +326,7 @@ _TELLERS: dict[EventType, _Told] = {
     **dict.fromkeys((EventType.ACTION_HELD, EventType.ACTION_CLEARED, EventType.ACTION_REFUSED), Teller.proposed),
     **dict.fromkeys((EventType.ACTION_HELD_AGAIN, EventType.APPROVAL_REVOKED), Teller.held_again),
     EventType.DECISION_RECORDED: Teller.decided,
+    EventType.VALUE_REVEALED: Teller.revealed,
     **dict.fromkeys((
         EventType.ACTION_CLAIMED, EventType.ACTION_DONE, EventType.ACTION_FAILED, EventType.ACTION_IN_DOUBT,
         EventType.LATE_OUTCOME_RECORDED, EventType.OUTCOME_CONFLICTED,

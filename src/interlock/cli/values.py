@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from interlock.display import LookAlike, look_alike, plain, spans
+from interlock.domain.hiding import HIDDEN
 from interlock.schema import Json
 
 FOLD_CHARACTERS = 240
@@ -120,7 +121,7 @@ def literal(tree: Json) -> str:
 
 
 def _literal_of_tag(tag: str, v: Json) -> str:
-    if tag in ("int", "float"):
+    if tag in ("int", "float", HIDDEN):
         return str(v)
     if isinstance(v, str):
         return f"{_NAMES.get(tag, tag)}({json.dumps(v, ensure_ascii=False)})"
@@ -214,7 +215,7 @@ def impostor(text: str) -> LookAlike | None:
 
 
 def arguments_json(arguments: Mapping[str, Json]) -> str:
-    """Plain JSON of typed arguments, for an editor: ASCII, so that nothing in it is invisible."""
-    from interlock.schema import tree_to_plain
+    """Plain JSON of typed arguments, for an editor: ASCII, so that nothing in it is invisible; secrets masked."""
+    from interlock.kernel.shown import shown_plain
 
-    return json.dumps(tree_to_plain(dict(arguments)), indent=2) + "\n"
+    return json.dumps({name: shown_plain(name, tree) for name, tree in arguments.items()}, indent=2) + "\n"

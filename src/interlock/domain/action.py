@@ -98,6 +98,30 @@ class Rationale:
 
 
 @dataclass(frozen=True, slots=True)
+class Preview:
+    """What the tool's own code shows that a call would do; `text` None: it could not, and `failed` says why."""
+
+    text: str | None = None
+    failed: str = ""
+
+    def same(self, other: Preview) -> bool:
+        """Whether two of them show the same; why there is none may be said in other words each time."""
+        return self.text == other.text
+
+    def facts(self) -> dict[str, Json]:
+        """As it is kept beside a proposal."""
+        return {"no_preview": self.failed} if self.text is None else {"preview": self.text}
+
+    @classmethod
+    def kept(cls, facts: Mapping[str, Json]) -> Preview | None:
+        """The inverse of `facts`; None where nothing is kept."""
+        text, failed = facts.get("preview"), facts.get("no_preview")
+        if isinstance(text, str):
+            return cls(text)
+        return cls(failed=failed) if isinstance(failed, str) else None
+
+
+@dataclass(frozen=True, slots=True)
 class Versions:
     """Versions and place of what proposed the action; recorded, never part of its identity."""
 
@@ -115,6 +139,9 @@ class ActionRequest:
     where the call stands, `seq` its order in the run. `unseen` names an earlier call of the same
     scope that this pass has not made again: a new action is then a divergence. `own_call_id` says
     that the framework (or `occurrence_key=`) distinguishes this call from an equal one.
+
+    The tool's own code says what the call would do (`preview`: at the proposal of the arguments proposed, at the
+    claim of those about to run), what it expects to come of it, and into which `slices` it falls.
     """
 
     run: RunId
@@ -132,6 +159,9 @@ class ActionRequest:
     rationale: Rationale = field(default_factory=Rationale)
     asking: Asking | None = None
     checked: Checked = field(default_factory=Checked)
+    preview: Preview | None = None
+    tool_expects: str = ""
+    slices: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +335,11 @@ def call_key(
     )
     message = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
     return CallKey(urlsafe_b64encode(hmac.digest(run_key, message, hashlib.sha256)[:24]).decode())
+
+
+def words_digest(text: str) -> str:
+    """A short digest of a long text, by which two of them can be told apart."""
+    return "sha-256:" + hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def arguments_bytes(arguments: Json) -> bytes:

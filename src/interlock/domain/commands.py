@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from interlock.domain.action import Preview
 from interlock.domain.decision import Verdict
 from interlock.domain.ids import DecisionId, Digest, EffectHash, InterruptId, ProcessId
 from interlock.domain.ruling import Ruling
@@ -86,6 +87,8 @@ class Take:
 
     `ruling_now` is the policy's answer at this moment; only a stricter one counts. `arguments_fit`
     says whether the stored arguments still fit the tool as it is now, `over_ticket` that the run's time is up.
+    `preview` is what its code shows now, `shown` what the card showed that was approved (None: nothing to compare),
+    `approved_by` who approved it.
     """
 
     process: ProcessId
@@ -95,6 +98,9 @@ class Take:
     new_interrupt: InterruptId
     arguments_fit: bool = True
     over_ticket: str = ""
+    preview: Preview | None = None
+    shown: Preview | None = None
+    approved_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +141,11 @@ class LoseLease:
 
 @dataclass(frozen=True, slots=True)
 class AskPeople:
-    """Open the reconcile card: neither a rerun nor a probe can tell."""
+    """Open the reconcile card: neither a rerun nor a probe can tell. `previous` is the card before it, if any."""
 
     new_interrupt: InterruptId
     why: str
+    previous: InterruptId | None = None
 
 
 @dataclass(frozen=True, slots=True)

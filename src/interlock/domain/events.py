@@ -61,6 +61,7 @@ class EventType(StrEnum):
     PROCESS_LOST = "ProcessLost"
     WORK_POISONED = "WorkPoisoned"
     POLICY_ADOPTED = "PolicyAdopted"
+    VALUE_REVEALED = "ValueRevealed"
 
 
 MATCHED = frozenset({EventType.CALL_RECORDED, EventType.AGENT_DECIDED})

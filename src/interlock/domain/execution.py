@@ -13,8 +13,9 @@ from interlock.domain.errors import DecisionError
 from interlock.domain.events import EventType
 from interlock.domain.ids import Digest, InterruptId
 from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
-from interlock.domain.moves import Fact, Moved, clock, close, expire, hold, refuse
+from interlock.domain.moves import Fact, Moved, clock, close, expire, hold, preview_document, refuse
 from interlock.domain.ruling import Ruling
+from interlock.domain.texts import length
 from interlock.domain.tool import InterruptPolicy
 
 MAX_TRIES = 3
@@ -66,9 +67,9 @@ def take(action: Action, card: Interrupt | None, command: c.Take, now: datetime)
             return Moved(action)
     elif action.state is not ActionState.CLEARED:
         return expire(action, card, c.Expire(), now)
-    objection = _objection(action, command, now)
+    objection = _objection(action, command, now) or _other_preview(action, card, command)
     if objection is not None:
-        return _heed(objection, action, card, command.new_interrupt, now)
+        return _heed(objection, action, card, command, now)
     taken = replace(
         action,
         state=ActionState.EXECUTING,
@@ -99,7 +100,9 @@ def _objection(action: Action, command: c.Take, now: datetime) -> _Objection | N
         if action.cleared_at is None:
             return _Objection(action, "the approval that it had no longer counts")
         if action.state is ActionState.CLEARED and now - action.cleared_at > valid_for:
-            return _Objection(action, f"approved at {clock(action.cleared_at)}, did not run within {valid_for!s}")
+            by = f"by {command.approved_by} " if command.approved_by else ""
+            why = f"approved {by}at {clock(action.cleared_at)}, did not run within {length(valid_for)}"
+            return _Objection(action, why)
     if action.tries >= MAX_TRIES:
         return _Objection(action, f"executed {action.tries} times without coming to an end")
     if command.tool_rev != action.traits.tool_rev:
@@ -127,8 +130,20 @@ def _what_is_new(now: Ruling, before: Ruling) -> str:
     return "; ".join(reason.words for reason in new)
 
 
-def _heed(objection: _Objection, action: Action, card: Interrupt | None, new: InterruptId, now: datetime) -> Moved:
+def _other_preview(action: Action, card: Interrupt | None, command: c.Take) -> _Objection | None:
+    """What was approved is what was shown: another preview than that needs another look."""
+    now, shown = command.preview, command.shown
+    # Where an earlier try may have happened, people answered what is known of that, and no preview.
+    if now is None or shown is None or now.same(shown) or action.state is not ActionState.CLEARED or unsettled(card):
+        return None
+    if now.text is None:
+        return _Objection(action, f"what it would do cannot be shown any more: {now.failed}")
+    return _Objection(action, "what it would do has changed since it was approved")
+
+
+def _heed(objection: _Objection, action: Action, card: Interrupt | None, command: c.Take, now: datetime) -> Moved:
     """Hold or refuse what did not run; what may have happened is in doubt, and people are asked about that."""
+    new, preview = command.new_interrupt, command.preview
     if action.state is ActionState.IN_DOUBT:
         return ask(action, card, c.AskPeople(new, objection.why), now)
     if unsettled(card):
@@ -137,7 +152,9 @@ def _heed(objection: _Objection, action: Action, card: Interrupt | None, new: In
         by = "policy" if objection.kind is RefusalKind.DENIED else ""
         return refuse(objection.action, objection.kind, objection.why, now, EventType.ACTION_REFUSED, by=by)
     previous = card.id if card else None
-    return hold(objection.action, new, objection.why, now, EventType.ACTION_HELD_AGAIN, previous=previous)
+    document = preview_document(action, preview) if preview is not None else None
+    event = EventType.ACTION_HELD_AGAIN
+    return hold(objection.action, new, objection.why, now, event, previous=previous, document=document)
 
 
 def unsettled(card: Interrupt | None) -> bool:
@@ -156,7 +173,7 @@ def doubt_anew(
     fact = Fact(event, {"fence": action.fence, "why": why}, actor)
     if new is None:
         return Moved(doubt, (), (fact,))
-    asked = ask(doubt, None, c.AskPeople(new, why), now)
+    asked = ask(doubt, None, c.AskPeople(new, why, action.interrupt), now)
     return replace(asked, facts=(fact, *asked.facts))
 
 
@@ -214,7 +231,7 @@ def _doubt(action: Action, new: InterruptId, why: str, now: datetime) -> Moved:
     fact = Fact(EventType.ACTION_IN_DOUBT, {"fence": action.fence, "why": why})
     if may_rerun(doubt) or doubt.traits.probed:
         return Moved(doubt, (), (fact,))
-    asked = ask(doubt, None, c.AskPeople(new, why), now)
+    asked = ask(doubt, None, c.AskPeople(new, why, action.interrupt), now)
     return replace(asked, facts=(fact, *asked.facts))
 
 
@@ -233,6 +250,7 @@ def ask(action: Action, card: Interrupt | None, command: c.AskPeople, now: datet
         opened_at=now,
         expires_at=None,
         why=command.why,
+        previous=card.id if card is not None else command.previous,
         document=document,
     )
     fact = Fact(EventType.RECONCILE_OPENED, {"digest": digest, "why": command.why}, interrupt=opened.id)

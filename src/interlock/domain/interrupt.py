@@ -40,8 +40,8 @@ class Interrupt:
     """One card. It is bound to one revision by its digest and never speaks for another.
 
     `why` says in words why it was opened, `previous` links the holding before it. `expires_at` is
-    None for a reconcile card, which never expires. `document` is kept (canonical bytes) only where
-    the card is not about a revision (a reconcile card).
+    None for a reconcile card, which never expires. `document` (canonical bytes, of which the digest is) is kept only
+    where the card is not about a revision alone: a reconcile card, or one that shows a newer preview.
     """
 
     id: InterruptId

@@ -226,6 +226,7 @@ def _revoke(action: Action, card: Interrupt | None, command: c.Revoke, now: date
         EventType.APPROVAL_REVOKED,
         previous=card.id if card else None,
         actor=command.by,
+        document=card.document if card is not None and card.revision == action.revision else None,
     )
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from interlock.canonical import Json
+from interlock.canonical import Json, canonical_bytes, digest_bytes
 from interlock.domain import commands as c
-from interlock.domain.action import Action, ActionKind, ActionState, RefusalKind
+from interlock.domain.action import Action, ActionKind, ActionState, Preview, RefusalKind
 from interlock.domain.errors import InterlockError
 from interlock.domain.events import EventType
-from interlock.domain.ids import DecisionId, InterruptId
+from interlock.domain.ids import DecisionId, Digest, InterruptId
 from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
 
 
@@ -64,19 +64,24 @@ def hold(
     previous: InterruptId | None = None,
     actor: str = "",
     body: Mapping[str, Json] | None = None,
+    document: bytes | None = None,
 ) -> Moved:
-    """The action held on a new card, with one fact of type `event`."""
+    """The action held on a new card, with one fact of type `event`.
+
+    `document` (see `preview_document`) is what the card shows beside the revision; its digest is then the card's.
+    """
     card = Interrupt(
         id=new,
         kind=_CARDS[action.traits.kind],
         run=action.run,
         action=action.id,
         revision=action.revision,
-        digest=action.digest,
+        digest=action.digest if document is None else Digest(digest_bytes("interlock-preview/v1", document)),
         opened_at=now,
         expires_at=now + action.ruling.expires_in,
         why=why,
         previous=previous,
+        document=document,
     )
     held = replace(
         action,
@@ -88,7 +93,26 @@ def hold(
         claimed_at=None,
         tries=0,
     )
-    return Moved(held, (card,), (Fact(event, {**(body or {}), "why": why}, actor, new),))
+    said: dict[str, Json] = {**(body or {}), "why": why}
+    if document is not None:
+        said["digest"] = card.digest
+    return Moved(held, (card,), (Fact(event, said, actor, new),))
+
+
+def preview_document(action: Action, preview: Preview) -> bytes:
+    """What a card is about that shows another preview than the proposal did: that, and the revision as before."""
+    return canonical_bytes(
+        {
+            "v": 1,
+            "kind": "preview",
+            "action": action.id,
+            "run": action.run,
+            "tool": action.tool,
+            "revision": action.revision,
+            "digest": action.digest,
+            **preview.facts(),
+        }
+    )
 
 
 def refuse(

@@ -61,7 +61,9 @@ class ToolSpec:
     `schema` is the JSON schema of the arguments, `shape` the types from which a person's edit is
     encoded where the tool's code is not at hand, `tool_rev` the digest of name, schema, target and
     reach (SECURITY: not of the description). Durations are timedeltas, `cost` is in the currency
-    the team thinks in; only comparisons are made with it.
+    the team thinks in; only comparisons are made with it. `sensitive` are paths of arguments (see `hiding`),
+    `previewed` says that the tool can show what a call would do, `asks_rationale` that the agent's reasons are asked
+    for beside the arguments.
     """
 
     name: str
@@ -85,6 +87,9 @@ class ToolSpec:
     composite: bool = False
     compensated: bool = False
     result_type: str = ""
+    sensitive: tuple[str, ...] = ()
+    previewed: bool = False
+    asks_rationale: bool = False
 
     @property
     def worst(self) -> Reversibility:

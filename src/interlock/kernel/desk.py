@@ -15,8 +15,9 @@ from interlock.domain.reviewers import Principal
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.kernel.health import Health
 from interlock.kernel.kernel import Kernel
+from interlock.kernel.shown import keep_hidden
 from interlock.kernel.views import ActionView, CardView, RunView
-from interlock.schema import SchemaError, plain_to_tree, revise
+from interlock.schema import SchemaError, fill, plain_to_tree, revise, tree_to_plain
 
 FOUND = {"done": Verdict.FOUND_DONE, "failed": Verdict.FOUND_FAILED, "run_again": Verdict.RUN_AGAIN}
 
@@ -92,6 +93,19 @@ class ReviewDesk:
         """A value that is kept apart from its document because of its size; raises `CallError` where it is missing."""
         return self._kernel.blob(digest)
 
+    def reveal(self, interrupt: str, *, digest: str, path: str | Sequence[str]) -> dict[str, object]:
+        """What the card hides at a path such as `args.card_number`, or at several; by path, as plain JSON values.
+
+        Who looked, when and at what is on record before this answers. Works on open and closed cards.
+        """
+        paths = (path,) if isinstance(path, str) else tuple(path)
+        self._check(id=interrupt, digest=digest, **{f"path {number}": each for number, each in enumerate(paths, 1)})
+        if not paths or not all(paths):
+            raise DecisionError("bad_decision", "a reveal names at least one field", "For example args.card_number.")
+        fields = tuple(dict.fromkeys(each.removeprefix("args.") for each in paths))
+        asked = self._kernel.reveal(InterruptId(interrupt), Digest(digest), fields, self._principal, self._channel)
+        return {name: tree_to_plain(fill(tree, self.blob)) for name, tree in asked.result().items()}
+
     def runs(self, states: Sequence[RunState] = (), limit: int = 50, after: str | None = None) -> tuple[Run, ...]:
         """Runs, newest first."""
         return self._kernel.runs(states, limit, after)
@@ -151,7 +165,9 @@ class ReviewDesk:
             raise DecisionError("bad_edit", "arguments must be an object of names and values")
         view = self.card(interrupt)
         try:
-            tree = revise(view.about.tool.schema, view.about.tool.shape, view.about.current.arguments, arguments)
+            current = view.about.current
+            changes = keep_hidden(arguments, current.arguments, current.exact)
+            tree = revise(view.about.tool.schema, view.about.tool.shape, current.exact, changes)
         except SchemaError as error:
             raise DecisionError(
                 "bad_edit", f"{error.path}: {error.reason}", "Nothing was decided; correct it and send it again."

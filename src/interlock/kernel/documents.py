@@ -89,7 +89,9 @@ def facts_document(request: ActionRequest, *, versions: Versions, tool: str, hos
         "uncertainty": [_bounded(each) for each in rationale.uncertainty[:20]],
         "considered": [_bounded(each) for each in rationale.considered[:20]],
         "notes": [{"by": by, "words": _bounded(words)} for by, words in request.checked.notes[:20]],
-        "slices": {},
+        "tool_expects": _bounded(request.tool_expects),
+        **(request.preview.facts() if request.preview is not None else {}),
+        "slices": dict(request.slices),
         "messages": None,
     }
     # What is empty says nothing: left out, so that a plain action stays small.
@@ -114,6 +116,7 @@ def tool_document(spec: ToolSpec) -> tuple[str, bytes]:
         cast(
             "dict[str, Json]",
             {
+                **_declared(spec),
                 "name": spec.name,
                 "description": spec.description,
                 "target": spec.target,
@@ -165,7 +168,20 @@ def tool_spec(document: Mapping[str, Json]) -> ToolSpec:
         composite=bool(document["composite"]),
         compensated=bool(document["compensated"]),
         result_type=str(document["result_type"]),
+        sensitive=tuple(map(str, cast("list[Json]", document.get("sensitive", [])))),
+        previewed=bool(document.get("previewed")),
+        asks_rationale=bool(document.get("asks_rationale")),
     )
+
+
+def _declared(spec: ToolSpec) -> dict[str, Json]:
+    """What came later than the first documents: left out where it says nothing, so that those stay as they were."""
+    later: dict[str, Json] = {
+        "sensitive": list(spec.sensitive),
+        "previewed": spec.previewed,
+        "asks_rationale": spec.asks_rationale,
+    }
+    return {key: value for key, value in later.items() if value}
 
 
 def _seconds(span: timedelta | None) -> str | None:

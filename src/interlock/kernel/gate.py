@@ -20,12 +20,13 @@ from interlock.domain.errors import CallError, StoreError
 from interlock.domain.events import Event, EventType
 from interlock.domain.ids import ActionId, EventId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
-from interlock.domain.ruling import Ruling
+from interlock.domain.ruling import Reason, Ruling
 from interlock.domain.run import PassGrant, PassReport, Run, RunState, Ticket
 from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
 from interlock.kernel import documents
 from interlock.kernel.holder import Holder
 from interlock.kernel.process import host
+from interlock.kernel.views import action_of
 from interlock.policy import PolicySet, asked, held_by, rule
 from interlock.ports.gate import FreeCall, Standing
 from interlock.ports.store import Change, Rows, Store, Unit
@@ -172,6 +173,11 @@ class InProcessGate(Holder):
     def arguments(self, action: ActionId) -> Json:
         return self.store.read(lambda rows: stored_arguments(rows, known(rows, action)))
 
+    def shown(self, action: ActionId) -> Json:
+        found = self.store.read(lambda rows: action_of(rows, action))
+        assert found is not None, "only recorded actions are told of"
+        return cast("Json", dict(found.current.arguments))
+
     def blob(self, digest: str) -> bytes:
         data = self.store.read(lambda rows: rows.blob(digest))
         if data is None or blob_digest(data) != digest:
@@ -227,6 +233,8 @@ class InProcessGate(Holder):
             "pass": call.pass_no,
             **cast("dict[str, Json]", said),
         }
+        if call.sensitive:
+            body["sensitive"] = list(call.sensitive)
         if call.failure is not None:
             body["failure"] = call.failure
         if not stored:
@@ -261,7 +269,7 @@ class InProcessGate(Holder):
             document=document,
             facts=facts,
             blobs=blobs,
-            ruling=self._ruling(request, run),
+            ruling=_unseen(request, self._ruling(request, run)),
         )
         proposed = self.store.write(propose(proposal, self._ids))
         proposed.add_done_callback(lambda done: None if done.exception() else self._described.add(tool))
@@ -353,6 +361,15 @@ class InProcessGate(Holder):
 
     def look(self, action: ActionId) -> Standing:
         return self.store.read(lambda rows: standing(Draft(rows, self._ids), known(rows, action)))
+
+
+def _unseen(request: ActionRequest, ruling: Ruling) -> Ruling:
+    """The ruling, with one more reason where people would decide without the preview that there should be."""
+    preview = request.preview
+    if preview is None or preview.text is not None or not ruling.policy.holds:
+        return ruling
+    words = f"its preview failed, so what it would do is not shown: {preview.failed}"
+    return replace(ruling, reasons=(*ruling.reasons, Reason("no_preview", words)))
 
 
 def _then(future: Future[A], make: Callable[[A], B]) -> Future[B]:

@@ -21,13 +21,15 @@ from interlock.kernel import documents, views
 from interlock.kernel.gate import InProcessGate
 from interlock.kernel.health import Health, closed_by_fingerprint, health_of, living
 from interlock.kernel.process import seen_dead
+from interlock.kernel.shown import revealed, shown_event
 from interlock.policy import rule
-from interlock.ports.store import Change, Page
+from interlock.ports.store import Change, Page, Rows
 from interlock.usecases.decide import Verdicting, decide
 from interlock.usecases.engine_work import Mine, doable, finish_work, return_work, take_work
 from interlock.usecases.expire import expire
 from interlock.usecases.freeze import freeze, release
 from interlock.usecases.retry_run import retry_run
+from interlock.usecases.reveal import reveal
 from interlock.usecases.revoke import revoke
 from interlock.usecases.rollback import ask_rollback, end_rollback, start_rollback
 
@@ -124,6 +126,19 @@ class Kernel(InProcessGate):
 
     # -- looking --------------------------------------------------------------------------------
 
+    def reveal(
+        self, interrupt: InterruptId, digest: Digest, paths: tuple[str, ...], by: Principal, channel: str
+    ) -> Future[dict[str, Json]]:
+        """Record who sees which hidden values of a card, then answer them (typed encoding, by path)."""
+
+        def look(rows: Rows) -> dict[str, Json]:
+            view = views.card_view(rows, interrupt)
+            assert view is not None, "the unit has found the card"
+            revision = next(each for each in view.about.revisions if each.number == view.card.revision)
+            return revealed(revision.arguments, revision.exact, paths, view.about.tool)
+
+        return self.store.write(reveal(interrupt, digest, paths, by, channel, look, self._ids))
+
     def inbox(self, limit: int = 50, after: str | None = None) -> tuple[views.CardView, ...]:
         """A page of open cards with their context, oldest first."""
         return self.store.read(lambda rows: views.open_cards(rows, limit, after))
@@ -160,7 +175,9 @@ class Kernel(InProcessGate):
 
     def events(self, run: RunId | None, limit: int = 100, after: str | None = None) -> tuple[tuple[int, Event], ...]:
         """Events in commit order with their positions."""
-        return self.store.read(lambda rows: tuple(rows.events(run, Page(limit, after))))
+        return self.store.read(
+            lambda rows: tuple((at, shown_event(event)) for at, event in rows.events(run, Page(limit, after)))
+        )
 
     # -- engines --------------------------------------------------------------------------------
 

@@ -8,14 +8,15 @@ from datetime import datetime
 from typing import cast
 
 from interlock.canonical import Json, document_digest, fingerprint, parse
-from interlock.domain.action import Action
+from interlock.domain.action import Action, Preview
 from interlock.domain.decision import Decision
 from interlock.domain.events import Event
 from interlock.domain.ids import ActionId, InterruptId, RunId
-from interlock.domain.interrupt import Interrupt
+from interlock.domain.interrupt import Interrupt, InterruptKind
 from interlock.domain.run import Freeze, Run, Work
 from interlock.domain.tool import ToolSpec
 from interlock.kernel.documents import tool_spec
+from interlock.kernel.shown import shown_arguments, shown_event
 from interlock.ports.store import Page, Rows
 from interlock.usecases.draft import resume_id
 
@@ -24,7 +25,9 @@ from interlock.usecases.draft import resume_id
 class RevisionView:
     """One revision as it was proposed: its arguments (typed encoding), digest, maker and time.
 
-    `intact` False: what is stored is not what the digest names, and will not run.
+    `arguments` are for looking at: what the tool declares as sensitive is hidden in them. `exact` and `document` are
+    what runs and what the digest is of; nobody is shown them without a reveal. `intact` False: what is stored is not
+    what the digest names, and will not run.
     """
 
     number: int
@@ -33,6 +36,7 @@ class RevisionView:
     document: bytes
     at: datetime
     by: str
+    exact: Mapping[str, Json]
     intact: bool = True
 
 
@@ -52,6 +56,11 @@ class ActionView:
         """The revision that counts now."""
         return self.revisions[-1]
 
+    def shown(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Arguments of this action, as an edit would have them, with the sensitive ones hidden."""
+        document = cast("dict[str, Json]", parse(self.revisions[0].document))
+        return shown_arguments(arguments, self.tool, str(document.get("salt", "")))
+
 
 @dataclass(frozen=True, slots=True)
 class CardView:
@@ -63,6 +72,14 @@ class CardView:
     siblings: tuple[Interrupt, ...]
     freezes: tuple[Freeze, ...]
     now: datetime
+
+    @property
+    def preview(self) -> Preview | None:
+        """What this card shows that it would do, by the tool's own code; None where nothing is shown."""
+        card = self.card
+        if card.kind is InterruptKind.ACTION and card.document is not None:
+            return Preview.kept(cast("dict[str, Json]", parse(card.document)))
+        return Preview.kept(self.about.facts) if card.revision == 1 else None
 
     @property
     def fingerprint(self) -> str:
@@ -86,28 +103,31 @@ def action_view(rows: Rows, action: Action) -> ActionView:
     decisions = tuple(rows.decisions_of_action(action.id))
     makers = {decision.id: str(decision.by) for decision in decisions}
     kept = rows.revisions(action.id)
+    facts = cast("dict[str, Json]", parse(kept[0].facts))
+    declared = rows.blob(str(facts["tool"]))
+    tool = tool_spec(cast("dict[str, Json]", parse(declared))) if declared is not None else ToolSpec(action.tool)
+    documents = [cast("dict[str, Json]", parse(each.document)) for each in kept]
+    salt = str(documents[0].get("salt", ""))  # one for all revisions, so that what an edit left looks the same
     revisions = tuple(
         RevisionView(
             each.number,
             each.digest,
-            _arguments(each.document),
+            shown_arguments(exact, tool, salt),
             each.document,
             each.at,
             makers.get(each.by, "") if each.by else f"agent:{action.agent}",
+            exact,
             intact=document_digest(each.document) == each.digest,
         )
-        for each in kept
+        for each, document in zip(kept, documents, strict=True)
+        for exact in (_arguments(document),)
     )
-    facts = cast("dict[str, Json]", parse(kept[0].facts))
-    declared = rows.blob(str(facts["tool"]))
-    tool = tool_spec(cast("dict[str, Json]", parse(declared))) if declared is not None else ToolSpec(action.tool)
     return ActionView(action, tool, facts, revisions, tuple(rows.interrupts_of_action(action.id)), decisions)
 
 
-def _arguments(document: bytes) -> Mapping[str, Json]:
+def _arguments(document: Mapping[str, Json]) -> Mapping[str, Json]:
     """The arguments of a document; of one that is damaged whatever is there."""
-    said = parse(document)
-    kept = said.get("arguments") if isinstance(said, dict) else None
+    kept = document.get("arguments")
     return kept if isinstance(kept, dict) else {}
 
 
@@ -139,7 +159,7 @@ def run_view(rows: Rows, run: RunId) -> RunView | None:
     events: list[Event] = []
     page = Page(limit=500)
     while batch := rows.events(run, page):
-        events.extend(event for _, event in batch)
+        events.extend(shown_event(event) for _, event in batch)
         page = Page(limit=500, after=str(batch[-1][0]))
     actions = tuple(action_view(rows, action) for action in rows.actions_of_run(run))
     return RunView(row, actions, tuple(events), rows.work(resume_id(row)), rows.now)

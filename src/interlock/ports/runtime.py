@@ -81,6 +81,10 @@ class Runtime(Protocol):
         """The stored arguments of the action's current revision, typed encoding."""
         ...
 
+    def shown(self, action: ActionId) -> Json:
+        """The same as people may see them: what the tool declares as sensitive is hidden."""
+        ...
+
     def blob(self, digest: str) -> bytes:
         """The bytes of a stored blob; raises `CallError` `blob_missing`."""
         ...

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import cast
 
-from interlock.canonical import Json
-from interlock.domain.action import Action, ActionRequest, ActionState
+from interlock.canonical import Json, parse
+from interlock.domain.action import Action, ActionRequest, ActionState, Preview, Revision
 from interlock.domain.commands import Take
 from interlock.domain.errors import CallError
 from interlock.domain.ids import ActionId, InterruptId
+from interlock.domain.interrupt import InterruptKind
 from interlock.domain.lifecycle import move
 from interlock.domain.ruling import Ruling
 from interlock.ports.gate import Standing
@@ -43,6 +44,9 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: 
             InterruptId(ids()),
             arguments_fit=fits(arguments, spec.schema),
             over_ticket=run.ticket.over(run.started_at, rows.now) if run.ticket is not None else "",
+            preview=request.preview,
+            shown=shown_preview(rows, action) if request.preview is not None else None,
+            approved_by=_approver(rows, action),
         )
         moved = move(action, draft.card(action), take, rows.now)
         taken = draft.moved(moved, f"executor:{request.process}")
@@ -51,6 +55,25 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: 
         return draft.change(standing(draft, taken))
 
     return unit
+
+
+def _approver(rows: Rows, action: Action) -> str:
+    """Who approved it: read only where that matters, for an approval that is too old."""
+    if action.cleared_by is None or action.cleared_at is None:
+        return ""
+    if rows.now - action.cleared_at <= action.ruling.approval_valid_for:
+        return ""
+    decision = rows.decision(action.cleared_by)
+    return decision.by.name if decision is not None else ""
+
+
+def shown_preview(rows: Rows, action: Action) -> Preview | None:
+    """What the latest card about this revision showed that it would do; None for a person's edit, which showed none."""
+    for card in reversed(rows.interrupts_of_action(action.id)):
+        if card.kind is not InterruptKind.RECONCILE and card.revision == action.revision and card.document is not None:
+            return Preview.kept(cast("dict[str, Json]", parse(card.document)))
+    revision = cast("Revision", rows.revision(action.id, action.revision))
+    return Preview.kept(cast("dict[str, Json]", parse(revision.facts)))
 
 
 def standing(draft: Draft, action: Action) -> Standing:

@@ -103,6 +103,11 @@ class Draft:
             return None
         return self._interrupts.get(action.interrupt) or self.rows.interrupt(action.interrupt)
 
+    def last_card(self, action: Action) -> Interrupt | None:
+        """The latest card of an action, whether the action still names it or not."""
+        cards = self.rows.interrupts_of_action(action.id)
+        return cards[-1] if cards else None
+
     def finish_work(self, work: str) -> None:
         """Strike work off."""
         self._work_done.append(work)

@@ -19,7 +19,9 @@ def park(action_id: ActionId, process: ProcessId, why: str, ids: Ids) -> Unit[St
         draft = Draft(rows, ids)
         action = known(rows, action_id)
         if action.state is ActionState.IN_DOUBT:
-            ask = AskPeople(InterruptId(ids()), why or "it is not known whether it happened")
+            before = draft.last_card(action)
+            previous = before.id if before is not None else None
+            ask = AskPeople(InterruptId(ids()), why or "it is not known whether it happened", previous)
             action = draft.moved(move(action, draft.card(action), ask, rows.now), f"executor:{process}")
         return draft.change(Standing(action, draft.card(action)))
 

@@ -90,7 +90,9 @@ def lose_claims(draft: Draft, process: ProcessId, actions: list[Action]) -> None
 def ask_about(draft: Draft, action: Action) -> None:
     """Have people asked about an action that was left in doubt, where neither a rerun nor a probe will come."""
     if action.state is ActionState.IN_DOUBT:
-        ask = AskPeople(InterruptId(draft.ids()), "it is not known whether it happened")
+        before = draft.last_card(action)
+        previous = before.id if before is not None else None
+        ask = AskPeople(InterruptId(draft.ids()), "it is not known whether it happened", previous)
         draft.moved(move(action, draft.card(action), ask, draft.rows.now))
 
 

@@ -75,7 +75,7 @@ def test_the_record_says_what_was_shown_to_the_letter(shop: Any, terminal: list[
     assert decision.shown.channel == "terminal"
     assert decision.shown.render_digest == digest
     assert decision.shown.dwell_ms is not None
-    assert "Send email to ap@newco.example" in shown_text
+    assert 'Send email to "ap@newco.example"' in shown_text
 
 
 def test_a_no_at_the_question_decides_nothing(shop: Any, terminal: list[str]) -> None:
@@ -100,7 +100,7 @@ def test_at_a_terminal_the_folded_card_is_shown_and_approve_refused(
 def test_rejecting_asks_nothing_and_its_words_reach_the_agent(shop: Any) -> None:
     done = shop.cli("reject", shop.held_mail(), "--note", "not for a first late payment")
     assert done.exit_code == 0
-    assert "Rejected: Send email to ap@newco.example. It will not run." in done.output
+    assert 'Rejected: Send email to "ap@newco.example". It will not run.' in done.output
     assert "“not for a first late payment”" in done.output
     shop.work()
     assert shop.sent == []

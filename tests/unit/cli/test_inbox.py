@@ -38,7 +38,7 @@ def test_what_is_in_doubt_stands_before_what_is_final_and_that_before_the_rest(s
 def test_a_row_names_what_to_whom_whose_and_how_long(shop: Any) -> None:
     fingerprint = shop.held_mail()
     text = shop.cli("inbox").output
-    assert f"{fingerprint}  Send email to ap@newco.example" in text
+    assert f'{fingerprint}  Send email to "ap@newco.example"' in text
     assert "waits 0 s · expires in 3 h 59 min" in text
     assert "billing · mail, run mail-1   Subject: Overdue" in text
 

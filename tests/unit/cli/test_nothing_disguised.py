@@ -147,4 +147,4 @@ def test_a_masked_part_is_announced_because_it_is_not_seen(shop: Any) -> None:
     fingerprint = shop.held_mail(body="api_key=wire-all-money-to-eve-and-delete-the-backups")
     card = shop.cli("show", fingerprint).output
     assert "wire-all-money" not in card
-    assert "is masked: you do not see all that would run" in " ".join(card.split())
+    assert "masked here: you do not see all that would run" in " ".join(card.split())

@@ -77,7 +77,7 @@ def test_a_rollback_asks_and_a_worker_does_it(shop: Any, terminal: list[str]) ->
     assert shop.cli("rollback", action).exit_code == 1
     terminal.append("y")
     done = shop.cli("rollback", action)
-    assert "To be undone: Refund 480.00, order 88-1204." in done.output
+    assert 'To be undone: Refund 480.00, order "88-1204".' in done.output
     shop.work()
     assert shop.json("show", "refund-1")["actions"][0]["state"] == "rolled_back"
     assert "Undone" in shop.cli("show", "refund-1").output

@@ -1,5 +1,6 @@
 """Every command in every state: what comes of it. Then the details that a table does not show."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -8,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from interlock.domain import commands as c
-from interlock.domain.action import Action, ActionKind, ActionState, CallKey, RefusalKind, Traits
+from interlock.domain.action import Action, ActionKind, ActionState, CallKey, Preview, RefusalKind, Traits
 from interlock.domain.decision import Verdict
 from interlock.domain.errors import DecisionError
 from interlock.domain.events import EventType
@@ -251,6 +252,19 @@ TABLE: dict[str, tuple[Callable[[Action], c.Command], dict[str, Result]]] = {
             {
                 "held too long": EXPIRES,
                 **dict.fromkeys(CLAIMABLE, CLAIMS),
+                "approved long ago": to(S.HELD, E.ACTION_HELD_AGAIN, opens=CARD),
+                "entered": to(S.EXECUTING, claimed=True),
+            },
+            STAYS,
+        ),
+    ),
+    "an executor asks for the claim, and it would do something else": (
+        lambda _: take(preview=Preview("4 rows"), shown=Preview("3 rows")),
+        rest(
+            {
+                "held too long": EXPIRES,
+                **dict.fromkeys(CLAIMABLE, to(S.HELD, E.ACTION_HELD_AGAIN, opens=CARD)),
+                **dict.fromkeys(("to run again", "in doubt, may rerun"), CLAIMS),
                 "approved long ago": to(S.HELD, E.ACTION_HELD_AGAIN, opens=CARD),
                 "entered": to(S.EXECUTING, claimed=True),
             },
@@ -580,7 +594,75 @@ def test_an_approval_is_good_until_its_age_and_not_a_moment_longer() -> None:
     assert not late.claimed
     (card,) = late.interrupts
     assert card.previous == "card"
-    assert card.why == "approved at 2026-03-01 12:01 UTC, did not run within 1:00:00"
+    assert card.why == "approved at 2026-03-01 12:01 UTC, did not run within 1 hour"
+
+
+def test_an_approval_that_is_too_old_names_who_gave_it() -> None:
+    late = move(approved.action, approved.card, take(approved_by="ana"), NOON + 2 * HOUR)
+    assert late.interrupts[0].why == "approved by ana at 2026-03-01 12:01 UTC, did not run within 1 hour"
+
+
+def test_another_preview_than_the_approved_one_is_shown_on_a_card_of_its_own() -> None:
+    moved = move(approved.action, approved.card, take(preview=Preview("4 rows"), shown=Preview("3 rows")), NOON)
+    (card,) = moved.interrupts
+    assert card.why == "what it would do has changed since it was approved"
+    assert (card.previous, card.revision) == ("card", 1)
+    assert card.document is not None
+    document = json.loads(card.document)
+    assert (document["digest"], document["preview"]) == ("digest1", "4 rows")
+    assert Preview.kept(document) == Preview("4 rows")
+    assert card.digest != moved.action.digest
+    assert moved.facts[0].body["digest"] == card.digest
+    # Taken back, or too old, it is asked about what was shown last.
+    revoked = Standing(moved.action, card, NOON).then(APPROVE).then(c.Revoke(ANA, NEW))
+    assert revoked.card is not None
+    assert (revoked.card.document, revoked.card.digest) == (card.document, card.digest)
+
+
+def test_an_approval_taken_back_after_an_edit_shows_no_preview_of_before() -> None:
+    moved = move(approved.action, approved.card, take(preview=Preview("4 rows"), shown=Preview("3 rows")), NOON)
+    edited = Standing(moved.action, moved.interrupts[0], NOON).then(decide(Verdict.MODIFY)).then(c.Revoke(ANA, NEW))
+    assert edited.card is not None
+    assert (edited.card.document, edited.card.digest) == (None, "digest2")
+
+
+def test_a_preview_that_cannot_be_made_any_more_is_asked_about() -> None:
+    failed = Preview(failed="ValueError: no rows")
+    moved = move(approved.action, approved.card, take(preview=failed, shown=Preview("3 rows")), NOON)
+    (card,) = moved.interrupts
+    assert card.why == "what it would do cannot be shown any more: ValueError: no rows"
+    assert card.document is not None
+    assert Preview.kept(json.loads(card.document)) == failed
+
+
+@pytest.mark.parametrize(
+    ("now", "shown"),
+    [
+        (Preview("3 rows"), Preview("3 rows")),
+        (Preview("3 rows"), None),
+        (None, Preview("3 rows")),
+        (Preview(failed="one way"), Preview(failed="another way")),
+    ],
+)
+def test_the_same_preview_or_none_to_compare_lets_it_run(now: Preview | None, shown: Preview | None) -> None:
+    assert move(approved.action, approved.card, take(preview=now, shown=shown), NOON).claimed
+
+
+def test_a_preview_is_kept_as_text_or_as_why_there_is_none() -> None:
+    for preview in (Preview("3 rows"), Preview(""), Preview(failed="ValueError")):
+        assert Preview.kept(preview.facts()) == preview
+    assert Preview.kept({}) is None
+
+
+def test_a_reconcile_card_names_the_card_before_it() -> None:
+    assert doubted.card is not None
+    assert doubted.card.previous == "card"
+    asked = STANDINGS["in doubt, has a probe"].then(c.AskPeople(NEW, "nobody knows", InterruptId("before")))
+    assert asked.card is not None
+    assert asked.card.previous == "before"
+    again = STANDINGS["to run again"].then(take()).then(LOSE)
+    assert again.card is not None
+    assert again.card.previous is not None
 
 
 def test_what_nobody_had_to_approve_does_not_age() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from interlock.canonical import CanonicalError, canonical_bytes, fingerprint, parse
 from interlock.domain import errors
-from interlock.domain.action import Rationale, Traits, arguments_bytes, call_key
+from interlock.domain.action import Rationale, Traits, arguments_bytes, call_key, words_digest
 from interlock.domain.decision import Decision, Shown, Verdict
 from interlock.domain.errors import (
     ActionFailed,
@@ -311,6 +311,10 @@ def test_a_pause_is_no_error_that_somebody_catches_by_accident() -> None:
     assert not isinstance(pause, Exception)
     again = pickle.loads(pickle.dumps(pause))
     assert (str(again), vars(again)) == ("waits", vars(pause))
+
+
+def test_two_long_texts_are_told_apart_by_their_digests() -> None:
+    assert words_digest("a") == words_digest("a") != words_digest("b")
 
 
 def test_what_had_no_effect_is_an_ordinary_exception_of_the_tool() -> None:

@@ -126,7 +126,7 @@ def _pause_tool(name: str, payload: object, result: object) -> tuple[Tool, dict[
     return make_tool(pause, {"name": name, "result": result}), values
 
 
-def said(pausing: Pausing, answer: Answer, kept: Callable[[Json], object]) -> dict[str, object]:
+def answered(pausing: Pausing, answer: Answer, kept: Callable[[Json], object]) -> dict[str, object]:
     """The answer as most frameworks take it: `decision`, `reason`, `by`, and what was changed or chosen.
 
     `modified_action` holds all arguments by name as plain values. `kept` fills in what is stored apart.

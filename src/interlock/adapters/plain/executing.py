@@ -10,6 +10,7 @@ from interlock.adapters.plain.checks import Checks
 from interlock.adapters.plain.drivers import Ended, Execute
 from interlock.adapters.plain.frames import Frame, running_task
 from interlock.adapters.plain.places import Scope
+from interlock.adapters.plain.sensitive import said as reason_of
 from interlock.adapters.plain.tool import Tool
 from interlock.domain.action import Action, ActionRequest, ActionState, Claim
 from interlock.domain.commands import OutcomeKind
@@ -58,9 +59,8 @@ class Executor:
         try:
             args, kwargs = self._arguments(tool, claim, action)
         except SchemaError as error:
-            outcome = outcomes.failed(
-                OutcomeKind.FAILED, NoEffect(f"the stored arguments no longer fit {action.tool}: {error}")
-            )
+            words = f"the stored arguments no longer fit {action.tool}: {reason_of(tool.spec, error)}"
+            outcome = outcomes.failed(OutcomeKind.FAILED, NoEffect(words))
             return (
                 cast("Standing", (yield self._gate.settle(action.id, request.process, claim.fence, outcome))),
                 None,

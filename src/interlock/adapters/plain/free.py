@@ -66,7 +66,7 @@ class Free(Frame):
             lambda: earlier_forms(self.spec_tool, self.named(), cast("Any", self.arguments)),
         )
         if past is None and missing and not pass_.grant.run.accept_divergence:
-            raise pass_.diverge(pass_.told(missing), outcomes.call_text(spec.name, self.arguments))
+            raise pass_.diverge(pass_.told(missing), outcomes.call_text(spec.name, self.arguments, spec.sensitive))
         self.past = past.outcome if past is not None and _stands(past, pass_) else None
 
     def _occurrence_key(self) -> str | None:
@@ -150,6 +150,11 @@ class Free(Frame):
         if self._encoded is None:
             self._encoded = encode(self.spec_tool, self.named())
         return cast("Json", self._encoded)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Paths of the arguments that readers of the record hide."""
+        return self.spec_tool.spec.sensitive
 
     def call_key(self) -> str:
         """The name of this call's place."""

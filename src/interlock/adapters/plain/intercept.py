@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.asking import Pausing, said
+from interlock.adapters.plain.asking import Pausing, answered
 from interlock.adapters.plain.checks import Checks
 from interlock.adapters.plain.drivers import Drivers, Flow, Pause, at_once
 from interlock.adapters.plain.executing import ACTIVE, Executor, pause_of
@@ -15,6 +15,8 @@ from interlock.adapters.plain.frames import Frame, current, entered, pop, push
 from interlock.adapters.plain.free import UNCHANGING, Free
 from interlock.adapters.plain.places import Pass, Scope
 from interlock.adapters.plain.probing import ask
+from interlock.adapters.plain.rationale import take
+from interlock.adapters.plain.telling import NOTHING, shown_anew, tell
 from interlock.adapters.plain.tool import Tool, bind, earlier_forms, encode
 from interlock.domain.action import (
     Action,
@@ -57,6 +59,7 @@ class Interceptor:
     ) -> object:
         """A guarded call from synchronous code."""
         frame = self._frame(tool)
+        kwargs, said = take(kwargs, self._rationale()) if tool.spec.asks_rationale else (kwargs, None)
         types = tool.plain
         plain = types is not None and not kwargs and tuple(map(type, args)) == types
         checked: Checked | None = None
@@ -85,7 +88,7 @@ class Interceptor:
                 self._record(free)
             self._tell(free, value)
             return value
-        flow = self._gated(tool, frame, bind(tool, args, kwargs), receiver, checked)
+        flow = self._gated(tool, frame, bind(tool, args, kwargs), receiver, said, checked)
         return self._drivers.drive(flow, frame.scope)
 
     async def call_async(
@@ -93,6 +96,7 @@ class Interceptor:
     ) -> object:
         """A guarded call from asynchronous code."""
         frame = self._frame(tool)
+        kwargs, said = take(kwargs, self._rationale()) if tool.spec.asks_rationale else (kwargs, None)
         values = bind(tool, args, kwargs)
         checked: Checked | None = None
         free_of_charge = self.gate.is_free(tool.spec)
@@ -115,12 +119,12 @@ class Interceptor:
                 self._record(free)
             self._tell(free, value)
             return value
-        return await self._drivers.drive_async(self._gated(tool, frame, values, receiver, checked), frame.scope)
+        return await self._drivers.drive_async(self._gated(tool, frame, values, receiver, said, checked), frame.scope)
 
     def ask(self, tool: Tool, values: dict[str, object], asking: Asking) -> object:
         """Ask people; the flow is that of a call which is held whatever happens."""
         frame = self._frame(tool)
-        return self._drivers.drive(self._gated(tool, frame, values, (), Checked(), asking), frame.scope)
+        return self._drivers.drive(self._gated(tool, frame, values, (), None, Checked(), asking), frame.scope)
 
     def pause(self, pausing: Pausing) -> dict[str, object]:
         """Report a pause that is not ours, and wait for its answer as for any decision."""
@@ -172,7 +176,7 @@ class Interceptor:
             raise CallError(
                 "in_check",
                 f"{tool.spec.name} was called inside {frame.barred}, so it was not run",
-                "A check looks at a call; have it use functions that are not guarded.",
+                "Such code looks at a call; have it use functions that are not guarded.",
             )
         frame.scope.check_open()
         return frame
@@ -200,12 +204,13 @@ class Interceptor:
         frame: Frame,
         values: dict[str, object],
         receiver: tuple[object, ...],
+        said: Rationale | None = None,
         checked: Checked | None = None,
         asking: Asking | None = None,
     ) -> Flow:
         """Propose, and do what the store's answer says until the call has an end."""
         pass_ = frame.scope.pass_
-        request, past = self._place(tool, frame, values, asking)
+        request, past = self._place(tool, frame, values, said or self._rationale(), asking)
         known = past.action if past is not None else None
         if checked is None and (past is None or past.state in (ActionState.HELD, ActionState.CLEARED)):
             # Asked in each pass until it runs: the world may have changed since the approval.
@@ -218,7 +223,8 @@ class Interceptor:
             try:
                 standing = cast("Standing", (yield self.gate.propose(request)))
             except Diverged:
-                raise pass_.diverge(request.unseen, outcomes.call_text(tool.spec.name, request.arguments)) from None
+                got = outcomes.call_text(tool.spec.name, request.arguments, tool.spec.sensitive)
+                raise pass_.diverge(request.unseen, got) from None
         cause: BaseException | None = None
         while True:
             if standing.claim is not None:
@@ -240,14 +246,16 @@ class Interceptor:
     def _observed(self, pausing: Pausing, frame: Frame) -> Flow:
         """Report the pause, wait for people, and hand their answer over."""
         tool, pass_ = pausing.tool, frame.scope.pass_
-        request, past = self._place(tool, frame, pausing.values, pausing.asking)
+        request, past = self._place(tool, frame, pausing.values, self._rationale(), pausing.asking)
         if pass_.grant.over:
             standing = self._look_back(tool, pass_, past.action if past is not None else None)
         else:
             try:
                 standing = cast("Standing", (yield self.gate.report_pause(request)))
             except Diverged:
-                raise pass_.diverge(request.unseen, outcomes.call_text(tool.spec.name, request.arguments)) from None
+                raise pass_.diverge(
+                    request.unseen, outcomes.call_text(tool.spec.name, request.arguments, tool.spec.sensitive)
+                ) from None
         while (answer := self.gate.answer(standing.action.id)) is None:
             why = f"{tool.spec.name} waits for an answer"
             standing = yield from self._wait_or_park(frame.scope, standing, why, None)
@@ -257,7 +265,7 @@ class Interceptor:
             pass_.joins[tool.spec.name, arguments_bytes(answer.arguments)] = request.call_key
         elif standing.action.state is ActionState.CLEARED and not pass_.grant.over:
             yield self.gate.deliver(standing.action.id, request.process)
-        return said(pausing, answer, lambda tree: fill(tree, self.runtime.blob))
+        return answered(pausing, answer, lambda tree: fill(tree, self.runtime.blob))
 
     def _look_back(self, tool: Tool, pass_: Pass, known: ActionId | None) -> Standing:
         """How a call of a finished run stands; a call that it never made cannot be made now."""
@@ -270,7 +278,7 @@ class Interceptor:
         return self.gate.look(known)
 
     def _place(
-        self, tool: Tool, frame: Frame, values: Mapping[str, object], asking: Asking | None
+        self, tool: Tool, frame: Frame, values: Mapping[str, object], said: Rationale, asking: Asking | None
     ) -> tuple[ActionRequest, PastCall | None]:
         scope, pass_ = frame.scope, frame.scope.pass_
         encoded, occurrence = encode(tool, values, check=True), tool.occurrence(values)
@@ -282,6 +290,8 @@ class Interceptor:
             occurrence,
             lambda: earlier_forms(tool, values, encoded),
         )
+        new = past is None and (missing is None or pass_.grant.run.accept_divergence) and not pass_.grant.over
+        told = tell(tool, encoded) if new else NOTHING
         request = ActionRequest(
             run=pass_.run_id,
             pass_no=pass_.number,
@@ -295,8 +305,11 @@ class Interceptor:
             inside=frame.inside,
             own_call_id=occurrence is not None,
             unseen=pass_.told(missing) if missing is not None else "",
-            rationale=self._rationale(),
+            rationale=said,
             asking=asking,
+            preview=told.preview,
+            tool_expects=told.expects,
+            slices=told.slices,
         )
         return request, past
 
@@ -317,7 +330,7 @@ class Interceptor:
                 )
             )
         if action.state is ActionState.CLEARED or (action.state is ActionState.EXECUTING and action.traits.composite):
-            return cast("Standing", (yield self.gate.claim(request, action.id)))
+            return cast("Standing", (yield self.gate.claim(shown_anew(tool, request, action, self.runtime), action.id)))
         if action.state is ActionState.HELD:
             return (yield from self._wait_or_park(scope, standing, f"{action.tool} waits for a decision", cause))
         if action.state is ActionState.EXECUTING:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from typing import cast
 
 from interlock.domain.errors import SettingsError
 
@@ -25,6 +26,20 @@ def _number(value: object) -> bool:
     return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
 
 
+def _names(value: object) -> bool:
+    each = (value,) if isinstance(value, str) else value
+    return isinstance(each, (list, tuple)) and all(
+        isinstance(name, str) and name for name in cast("Iterable[object]", each)
+    )
+
+
+def _slices(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(name, str) and (isinstance(by, str) or callable(by))
+        for name, by in cast("Mapping[object, object]", value).items()
+    )
+
+
 _KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "name": (lambda value: isinstance(value, str) and bool(value.strip()), "a name"),
     "description": (_text, "text"),
@@ -39,6 +54,11 @@ _KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "probe": (_callable, "a callable"),
     "compensate": (_callable, "a callable"),
     "precheck": (_callable, "a callable"),
+    "sensitive": (_names, "names of parameters"),
+    "preview": (_callable, "a callable"),
+    "expected_outcome": (lambda value: isinstance(value, str) or callable(value), "text, or a callable"),
+    "ask_rationale": (_flag, "True or False"),
+    "slices": (_slices, "a dict of names to parameters or callables"),
     "confidence_threshold": (_number, "a number from 0 to 1"),
 }
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 from interlock.domain.action import Action, ActionState, arguments_bytes
 from interlock.domain.commands import Outcome, OutcomeKind
 from interlock.domain.errors import ActionFailed, Refused, ResultNotStored, RolledBack, StoreError
+from interlock.domain.hiding import hide
 from interlock.schema import (
     Codec,
     Json,
@@ -111,8 +112,9 @@ def ending_error(action: Action, no_effect_on: Sequence[type[BaseException]]) ->
     return None
 
 
-def call_text(tool: str, arguments: object) -> str:
-    """A call in one line, cut to what can be read at a glance."""
-    values = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
+def call_text(tool: str, arguments: object, sensitive: Sequence[str] = ()) -> str:
+    """A call in one line, cut to what can be read at a glance; what is sensitive is hidden."""
+    values = hide(cast("dict[str, Any]", arguments), sensitive) if isinstance(arguments, dict) else {}
     said = ", ".join(f"{name}={json.dumps(tree_to_plain(cast('Json', tree)))}" for name, tree in sorted(values.items()))
+    said = said.replace(r"\u00b7", "·")  # ASCII, so that nothing in it is invisible, but for the dot of a stand-in
     return f"{tool}({said if len(said) <= 120 else said[:119] + '…'})"

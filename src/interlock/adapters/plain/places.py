@@ -196,8 +196,8 @@ class Pass:
     def told(self, past: PastCall) -> str:
         """An earlier call in words, for the two sides of a divergence."""
         body = cast("dict[str, Any]", past.outcome) if past.action is None else {}
-        arguments = self.runtime.arguments(past.action) if past.action is not None else body.get("arguments")
-        return call_text(past.tool, arguments)
+        arguments = self.runtime.shown(past.action) if past.action is not None else body.get("arguments")
+        return call_text(past.tool, arguments, body.get("sensitive", ()))
 
     def next_seq(self) -> int:
         """The order of the next new call in this run."""

@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from interlock.adapters.plain.intercept import Interceptor
 from interlock.adapters.plain.people import People
+from interlock.adapters.plain.rationale import asking_annotations, asking_signature, model_schema
 from interlock.adapters.plain.resume import Driver, RunContext, Workflow, current_run, named_scope, return_of, run_id
 from interlock.adapters.plain.tickets import TicketTerms, ticket_of
 from interlock.adapters.plain.tool import (
@@ -134,6 +135,20 @@ class PlainAdapter(People):
                     "declared_late", f"{name} is guarded already", "Declare tools before you guard them."
                 )
             self.declared[name] = check_keywords(name, each, SCHEMA_KEYS)
+
+    def schema(self, tool: Callable[..., Any] | str) -> dict[str, Any]:
+        """The JSON schema of what a model may give to a guarded tool, or to the tool of that name.
+
+        With `ask_rationale=True` that is the arguments and the agent's reasons.
+        """
+        spec = vars(tool).get("__interlock__") if not isinstance(tool, str) and hasattr(tool, "__dict__") else None
+        known = self.tools.get(tool) if isinstance(tool, str) else None
+        found = known.spec if known is not None else spec
+        if not isinstance(found, ToolSpec):
+            raise SettingsError(
+                "unknown_tool", f"no tool {tool!r} is guarded here"[:200], "Give it a guarded tool, or the name of one."
+            )
+        return model_schema(found)
 
     def _guarded(self, fn: Callable[..., Any], keywords: Mapping[str, Any]) -> Callable[..., Any]:
         if isinstance(fn, staticmethod):
@@ -361,6 +376,9 @@ def _wrapper(interceptor: Interceptor, tool: Tool) -> Callable[..., Any]:
     if tool.parameters.takes_self:
         first = next(iter(tool.parameters.signature.parameters.values()))
         shown = shown.replace(parameters=[first, *shown.parameters.values()])
+    if tool.spec.asks_rationale:
+        shown = asking_signature(shown)
+        wrapper.__annotations__ = asking_annotations(tool.fn)
     wrapper.__signature__ = shown
     vars(wrapper)["__interlock__"] = tool.spec
     return wrapper

@@ -8,14 +8,17 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast, get_args
 
+from interlock.adapters.plain.hooks import Hook, hooks_of
 from interlock.adapters.plain.keywords import check_kinds, users_frame
+from interlock.adapters.plain.rationale import refuse_reserved
+from interlock.adapters.plain.sensitive import cause, said, sensitive_paths
 from interlock.domain.action import arguments_bytes
 from interlock.domain.errors import CallError, SettingsError
 from interlock.domain.tool import CONFIDENCE_GATED, InterruptPolicy, Reach, Reversibility, ToolSpec
@@ -50,6 +53,11 @@ class Hints(TypedDict, total=False):
     compensate: Callable[..., object]
     precheck: Callable[..., object]
     result: object
+    sensitive: str | Sequence[str]
+    preview: Callable[..., str]
+    expected_outcome: str | Callable[..., str]
+    ask_rationale: bool
+    slices: Mapping[str, str | Callable[..., object]]
 
 
 class Keywords(Hints, total=False):
@@ -87,6 +95,9 @@ class Tool:
     probe: Callable[..., object] | None = None
     compensate: Callable[..., object] | None = None
     precheck: Callable[..., object] | None = None
+    preview: Hook | None = None
+    expects: str | Hook = ""
+    slices: Mapping[str, str | Hook] = field(default_factory=dict[str, "str | Hook"])
 
     def occurrence(self, values: Mapping[str, object]) -> str | None:
         """What tells this call from an equal one, where the tool says so."""
@@ -124,7 +135,11 @@ def make_tool(fn: Callable[..., object], keywords: Keywords) -> Tool:
             f"{name} has no parameter {occurrence} for occurrence_key",
             "Name one of its parameters.",
         )
-    spec = _spec(name, fn, keywords, parameters)
+    if keywords.get("ask_rationale"):
+        refuse_reserved(name, parameters.signature)
+    sensitive = sensitive_paths(name, keywords.get("sensitive"), parameters)
+    preview, expects, slices = hooks_of(name, parameters.names, keywords, sensitive)
+    spec = replace(_spec(name, fn, keywords, parameters), sensitive=sensitive, previewed=preview is not None)
     result = _result(name, fn, keywords, spec)
     shape = {"arguments": parameters.shapes, "result": shape_of(result), "types": parameters.types}
     spec = replace(spec, shape=shape)
@@ -140,6 +155,9 @@ def make_tool(fn: Callable[..., object], keywords: Keywords) -> Tool:
         probe=keywords.get("probe"),
         compensate=keywords.get("compensate"),
         precheck=keywords.get("precheck"),
+        preview=preview,
+        expects=expects,
+        slices=slices,
     )
 
 
@@ -177,6 +195,7 @@ def _spec(name: str, fn: Callable[..., object], keywords: Keywords, parameters: 
         probed=keywords.get("probe") is not None,
         composite=keywords.get("composite", False),
         compensated=keywords.get("compensate") is not None,
+        asks_rationale=keywords.get("ask_rationale", False),
     )
 
 
@@ -315,9 +334,9 @@ def bind(tool: Tool, args: tuple[object, ...], kwargs: Mapping[str, object]) -> 
     try:
         return tool.parameters.bind(args, kwargs)
     except SchemaError as error:
-        raise CallError(
-            error.code, f"{tool.spec.name}: {error.path}: {error.reason}", "Nothing was proposed."
-        ) from error
+        raise CallError(error.code, f"{tool.spec.name}: {said(tool.spec, error)}", "Nothing was proposed.") from cause(
+            tool.spec, error
+        )
 
 
 def earlier_forms(tool: Tool, values: Mapping[str, object], encoded: Mapping[str, Any]) -> Iterator[bytes]:
@@ -344,6 +363,6 @@ def encode(tool: Tool, values: Mapping[str, object], *, check: bool = False) -> 
             tool.parameters.check_round_trip(values, encoded)
         return cast("dict[str, Any]", encoded)
     except SchemaError as error:
-        raise CallError(
-            error.code, f"{tool.spec.name}: {error.path}: {error.reason}", "Nothing was proposed."
-        ) from error
+        raise CallError(error.code, f"{tool.spec.name}: {said(tool.spec, error)}", "Nothing was proposed.") from cause(
+            tool.spec, error
+        )

@@ -1,0 +1,155 @@
+"""What a tool's own code says of a call before it runs: a preview, what to expect, the slices it falls into.
+
+All of it looks at copies made from the frozen arguments, so nothing that it does to them changes what is shown,
+hashed or run. It is called outside any transaction, and what it raises never breaks the call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import Enum
+from typing import cast
+
+from interlock.adapters.plain.frames import Frame, current, entered
+from interlock.adapters.plain.hooks import SLICE_LIMIT, Hook, why
+from interlock.adapters.plain.tool import Tool
+from interlock.domain.action import Action, ActionRequest, ActionState, Preview, words_digest
+from interlock.domain.hiding import find
+from interlock.ports.runtime import Runtime
+from interlock.schema import Json, fill
+
+PREVIEW_LIMIT = 8_000
+"""Characters that are kept of a preview."""
+
+_UNKNOWN = "?"
+_SHORTEST_SECRET = 4
+"""Sensitive values shorter than this are not looked for in what the tool's code says: they stand everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a tool's own code says of a call."""
+
+    preview: Preview | None
+    expects: str
+    slices: Mapping[str, str]
+
+
+NOTHING = Told(None, "", {})
+
+
+def tell(tool: Tool, arguments: Mapping[str, Json]) -> Told:
+    """All that the tool's code says of a call with these (encoded) arguments."""
+    if tool.preview is None and not tool.expects and not tool.slices:
+        return NOTHING
+    return Told(preview_of(tool, arguments), _expected(tool, arguments), _slices(tool, arguments))
+
+
+def preview_of(tool: Tool, arguments: Mapping[str, Json]) -> Preview | None:
+    """What the tool's preview shows; None where it has none. Never raises what the preview raises."""
+    if tool.preview is None:
+        return None
+    try:
+        text = _text(_ask(tool, tool.preview, arguments))
+    except Exception as error:
+        return Preview(failed=_veiled(tool, arguments, why(error)))
+    return Preview(_cut(_veiled(tool, arguments, text)))
+
+
+def shown_anew(tool: Tool, request: ActionRequest, action: Action, runtime: Runtime) -> ActionRequest:
+    """The request with what the tool's code shows now of the arguments about to run, where people were shown it."""
+    if tool.preview is None:
+        return request
+    if action.interrupt is None or action.state is not ActionState.CLEARED:
+        return replace(request, preview=None)
+    try:
+        stored = cast("dict[str, Json]", fill(runtime.arguments(action.id), runtime.blob))
+    except ValueError as error:
+        return replace(request, preview=Preview(failed=why(error)))
+    return replace(request, preview=preview_of(tool, stored))
+
+
+def _expected(tool: Tool, arguments: Mapping[str, Json]) -> str:
+    if not isinstance(tool.expects, Hook):
+        return tool.expects
+    try:
+        said = _text(_ask(tool, tool.expects, arguments))
+    except Exception as error:
+        said = f"cannot be told: {why(error)}"
+    return _cut(_veiled(tool, arguments, said))
+
+
+def _slices(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, str]:
+    return {name: _slice(tool, each, arguments) for name, each in tool.slices.items()}
+
+
+def _slice(tool: Tool, by: str | Hook, arguments: Mapping[str, Json]) -> str:
+    try:
+        found = _ask(tool, by, arguments) if isinstance(by, Hook) else _values(tool, arguments)[by]
+    except Exception:
+        return _UNKNOWN
+    if isinstance(found, Enum):
+        found = found.name
+    if found is None:
+        return "none"
+    if isinstance(found, (bool, int, float, Decimal)):
+        found = str(found)
+    if not isinstance(found, str):
+        _forget(found)
+        return _UNKNOWN
+    text = _veiled(tool, arguments, _clean(found))
+    return text if len(text) <= SLICE_LIMIT else text[: SLICE_LIMIT - 1] + "…"
+
+
+def _ask(tool: Tool, hook: Hook, arguments: Mapping[str, Json]) -> object:
+    here = cast("Frame", current())
+    with entered(Frame(here.scope, barred=f"code that only describes a call of {tool.spec.name}")):
+        return hook(_values(tool, arguments))
+
+
+def _values(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, object]:
+    """New objects each time: nobody's changes to them reach anybody else."""
+    return tool.parameters.decode(dict(arguments))
+
+
+def _text(found: object) -> str:
+    if isinstance(found, str):
+        return _clean(found)
+    _forget(found)
+    raise TypeError(f"it gave {type(found).__name__}, not text")
+
+
+def _forget(found: object) -> None:
+    if inspect.iscoroutine(found):
+        found.close()  # else Python warns of it, long after
+
+
+def _clean(text: str) -> str:
+    """Text that can be kept, of the plain type whatever subclass it was."""
+    return "".join(text).encode("utf-8", "backslashreplace").decode()
+
+
+def _cut(text: str) -> str:
+    """The text, bounded; what is cut off still counts where two previews are compared."""
+    if len(text) <= PREVIEW_LIMIT:
+        return text
+    return f"{text[:PREVIEW_LIMIT]} [{len(text):,} characters, cut here; all of it is {words_digest(text)}]"
+
+
+def _veiled(tool: Tool, arguments: Mapping[str, Json], text: str) -> str:
+    """The text without the sensitive values that stand in it as they are."""
+    secrets = {each for path in tool.spec.sensitive for tree in find(arguments, path) for each in _leaves(tree)}
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "[hidden]")
+    return text
+
+
+def _leaves(tree: Json) -> Iterator[str]:
+    if isinstance(tree, (list, dict)):
+        for each in tree if isinstance(tree, list) else tree.values():
+            yield from _leaves(each)
+    elif not isinstance(tree, bool) and tree is not None and len(said := str(tree)) >= _SHORTEST_SECRET:
+        yield said
