@@ -105,12 +105,14 @@ def _kept(new: object, shown: object, exact: object) -> object:
     if new == shown:
         return exact
     if isinstance(new, dict) and isinstance(shown, dict) and isinstance(exact, dict):
-        said, was, real = (cast("dict[str, object]", each) for each in (new, shown, exact))
+        was, real = cast("dict[str, object]", shown), cast("dict[str, object]", exact)
         return {
-            key: _kept(each, was[key], real[key]) if key in was and key in real else each for key, each in said.items()
+            key: _kept(each, was[key], real[key]) if key in was and key in real else each
+            for key, each in cast("dict[str, object]", new).items()
         }
     if isinstance(new, list) and isinstance(shown, list) and isinstance(exact, list):
-        items, were, reals = (cast("list[object]", each) for each in (new, shown, exact))
+        items, were = cast("list[object]", new), cast("list[object]", shown)
+        reals = cast("list[object]", exact)
         if len(items) == len(were) == len(reals):
             return [_kept(*each) for each in zip(items, were, reals, strict=True)]
     return cast("object", new)
