@@ -619,22 +619,6 @@ def test_a_tool_with_a_parameter_of_that_name_cannot_ask_why(stage: Rehearsal, n
     assert refused(stage, namespace["act"], ask_rationale=True) == "reserved_parameter"
 
 
-def test_annotations_that_cannot_be_resolved_yet_stay_as_they_are(stage: Rehearsal) -> None:
-    def act(to: str) -> "NotThereYet":  # type: ignore[name-defined]  # noqa: F821
-        raise AssertionError
-
-    tool = stage.il.guard(act, reversibility="irreversible", ask_rationale=True, result=str)
-    assert tool.__annotations__["return"] == "NotThereYet"
-    assert set(tool.__annotations__) == {
-        "to",
-        "return",
-        "reasoning",
-        "confidence",
-        "uncertainty_reasons",
-        "expected_outcome",
-    }
-
-
 def test_the_schema_of_a_tool_that_does_not_ask_is_that_of_its_arguments(stage: Rehearsal) -> None:
     tool = stage.il.guard(act, reversibility="irreversible")
     assert set(stage.il.schema(tool)["properties"]) == {"card", "amount"}
