@@ -204,6 +204,17 @@ def draw_preview(sheet: Sheet, page: Page) -> None:
     whole = plain(preview.text, multiline=True)
     lines = whole.split("\n")
     long = len(whole) > PREVIEW_CHARACTERS or len(lines) > PREVIEW_LINES
+    before = page.view.preview_before
+    gone = (
+        [line for line in plain(before.text or "", multiline=True).split("\n") if line not in lines] if before else []
+    )
+    if gone:
+        said = "\n".join(gone)
+        sheet.row(
+            "SHOWN BEFORE",
+            (said if len(said) <= PREVIEW_CHARACTERS else f"{said[:PREVIEW_CHARACTERS]}…", "strike"),
+            edge=VALUE_EDGE,
+        )
     by: Piece = ("by the tool's own code, not the agent", QUIET)
     if not long or page.full:
         sheet.row("PREVIEW", by)

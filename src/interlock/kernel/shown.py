@@ -105,16 +105,12 @@ def _kept(new: object, shown: object, exact: object) -> object:
     if new == shown:
         return exact
     if all(isinstance(each, dict) for each in (new, shown, exact)):
-        said, was, real = (
-            cast("dict[str, object]", new),
-            cast("dict[str, object]", shown),
-            cast("dict[str, object]", exact),
-        )
+        said, was, real = (cast("dict[str, object]", each) for each in (new, shown, exact))
         return {
             key: _kept(each, was[key], real[key]) if key in was and key in real else each for key, each in said.items()
         }
     if all(isinstance(each, list) for each in (new, shown, exact)):
-        items, were, reals = cast("list[object]", new), cast("list[object]", shown), cast("list[object]", exact)
+        items, were, reals = (cast("list[object]", each) for each in (new, shown, exact))
         if len(items) == len(were) == len(reals):
             return [_kept(*each) for each in zip(items, were, reals, strict=True)]
     return new

@@ -76,7 +76,18 @@ class CardView:
     @property
     def preview(self) -> Preview | None:
         """What this card shows that it would do, by the tool's own code; None where nothing is shown."""
-        card = self.card
+        return self._preview_of(self.card)
+
+    @property
+    def preview_before(self) -> Preview | None:
+        """What the card before this one showed, if it showed something else of the same revision."""
+        before = next((card for card in self.about.cards if card.id == self.card.previous), None)
+        if before is None or before.revision != self.card.revision:
+            return None
+        shown, now = self._preview_of(before), self.preview
+        return None if shown is None or now is None or shown.same(now) else shown
+
+    def _preview_of(self, card: Interrupt) -> Preview | None:
         if card.kind is InterruptKind.ACTION and card.document is not None:
             return Preview.kept(cast("dict[str, Json]", parse(card.document)))
         return Preview.kept(self.about.facts) if card.revision == 1 else None

@@ -40,7 +40,7 @@ def test_a_row_names_what_to_whom_whose_and_how_long(shop: Any) -> None:
     text = shop.cli("inbox").output
     assert f'{fingerprint}  Send email to "ap@newco.example"' in text
     assert "waits 0 s · expires in 3 h 59 min" in text
-    assert "billing · mail, run mail-1   Subject: Overdue" in text
+    assert 'billing · mail, run mail-1   Subject: "Overdue"' in text
 
 
 def test_a_disguised_recipient_is_the_fact_that_matters(shop: Any) -> None:

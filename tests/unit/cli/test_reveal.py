@@ -152,6 +152,28 @@ def test_a_preview_that_fails_is_said_and_a_reason(shop: Any) -> None:
     assert shop.json("show", fingerprint)["no_preview"] == "KeyError: 'rows'"
 
 
+def test_a_preview_that_changed_is_shown_with_what_is_gone(shop: Any) -> None:
+    rows = [3]
+
+    @shop.il.tool("irreversible", preview=lambda: f"DELETE FROM t\n{rows[0]} rows")
+    def wipe() -> None: ...
+
+    @shop.il.workflow
+    def wiping() -> None:
+        wipe()
+
+    wiping.start(key="wipe")
+    shop.cli("approve", shop.waiting("wipe"), "--yes")
+    rows[0] = 5000
+    shop.work()
+    text = shop.cli("show", shop.waiting("wipe")).output
+    assert "SHOWN BEFORE  │ 3 rows\n" in text
+    assert "│ 5000 rows\n" in text
+    assert "• what it would do has changed since it was approved" in text
+    assert "asked again: what it would do has changed" in " ".join(shop.cli("inbox").output.split())
+    assert shop.json("show", shop.waiting("wipe"), "--exact")["document_whole"] is True
+
+
 def test_a_long_preview_must_be_opened_before_it_is_approved(shop: Any) -> None:
     fingerprint = held(shop, lambda: "\n".join(f"row {n} \x1b[2J" for n in range(40)))
     text = shop.cli("show", fingerprint).output

@@ -58,11 +58,7 @@ def asking_signature(signature: Signature) -> Signature:
 
 def asking_annotations(fn: Callable[..., object]) -> dict[str, Any]:
     """The annotations of the tool, and those of the parameters that ask why."""
-    try:
-        own = inspect.get_annotations(fn, eval_str=True)
-    except Exception:  # names that are not there yet: whoever reads them resolves them
-        own = inspect.get_annotations(fn)
-    return {**own, **asked_annotations()}
+    return {**inspect.get_annotations(fn), **asked_annotations()}
 
 
 def asked_annotations() -> dict[str, Any]:

@@ -24,6 +24,9 @@ from interlock.schema import Json, fill
 PREVIEW_LIMIT = 8_000
 """Characters that are kept of a preview."""
 
+FAILS = (Exception, SystemExit)
+"""What counts as a failure of code that only describes a call: it never breaks the call."""
+
 _UNKNOWN = "?"
 _SHORTEST_SECRET = 4
 """Sensitive values shorter than this are not looked for in what the tool's code says: they stand everywhere."""
@@ -54,7 +57,7 @@ def preview_of(tool: Tool, arguments: Mapping[str, Json]) -> Preview | None:
         return None
     try:
         text = _text(_ask(tool, tool.preview, arguments))
-    except Exception as error:
+    except FAILS as error:
         return Preview(failed=_veiled(tool, arguments, why(error)))
     return Preview(_cut(_veiled(tool, arguments, text)))
 
@@ -77,7 +80,7 @@ def _expected(tool: Tool, arguments: Mapping[str, Json]) -> str:
         return tool.expects
     try:
         said = _text(_ask(tool, tool.expects, arguments))
-    except Exception as error:
+    except FAILS as error:
         said = f"cannot be told: {why(error)}"
     return _cut(_veiled(tool, arguments, said))
 
@@ -89,7 +92,7 @@ def _slices(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, str]:
 def _slice(tool: Tool, by: str | Hook, arguments: Mapping[str, Json]) -> str:
     try:
         found = _ask(tool, by, arguments) if isinstance(by, Hook) else _values(tool, arguments)[by]
-    except Exception:
+    except FAILS:
         return _UNKNOWN
     if isinstance(found, Enum):
         found = found.name

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,11 @@ import pytest
 
 from interlock.domain.errors import CallError, DecisionError, Diverged, SettingsError
 from interlock.domain.events import EventType
+from interlock.domain.reviewers import Principal, PrincipalKind
+from interlock.domain.tool import Reversibility, ToolSpec
 from interlock.kernel import CardView
+from interlock.kernel.desk import ReviewDesk
+from interlock.kernel.documents import tool_document, tool_spec
 from interlock.testing import Rehearsal
 
 CARD = "4111111111111111"
@@ -177,6 +182,28 @@ def test_a_reveal_that_does_not_fit_is_refused_and_tells_nothing(
     assert EventType.VALUE_REVEALED not in [event.type for event in stage.events("job")]
 
 
+def test_who_may_not_decide_may_not_look_either(stage: Rehearsal) -> None:
+    card = guarded(stage, act, CARD, sensitive="card")
+    agent = ReviewDesk(stage.il.kernel, Principal(PrincipalKind.AGENT, "billing"))
+    with pytest.raises(DecisionError) as caught:
+        agent.reveal(card.card.id, digest=card.card.digest, path="card")
+    assert caught.value.code == "not_allowed"
+    with stage.il.run("other"), pytest.raises(DecisionError) as caught:
+        stage.reviewer.desk.reveal(card.card.id, digest=card.card.digest, path="card")
+    assert caught.value.code == "not_allowed"
+
+
+def test_a_tool_is_kept_with_what_it_declares_and_older_records_are_read(stage: Rehearsal) -> None:
+    card = guarded(stage, act, CARD, sensitive="card", preview=lambda card: card, ask_rationale=True)
+    tool = card.about.tool
+    assert (tool.sensitive, tool.previewed, tool.asks_rationale) == (("card",), True, True)
+    assert tool_spec(json.loads(tool_document(tool)[1])) == tool
+    plain = ToolSpec("t", Reversibility.READ_ONLY)
+    kept = json.loads(tool_document(plain)[1])
+    assert not {"sensitive", "previewed", "asks_rationale"} & kept.keys()
+    assert tool_spec(kept) == plain
+
+
 def test_what_only_looks_like_a_secret_can_be_revealed_as_well(stage: Rehearsal) -> None:
     def act(password: str) -> None: ...
 
@@ -254,6 +281,8 @@ def test_a_changed_preview_holds_it_again_on_a_card_that_shows_the_new_one(stage
     assert second.preview is not None
     assert first.preview is not None
     assert (first.preview.text, second.preview.text) == ("3 rows", "4 rows")
+    assert second.preview_before == first.preview
+    assert first.preview_before is None
     with pytest.raises(DecisionError, match="digest"):  # a yes to the first card is no yes to the second
         stage.reviewer.desk.approve(second.card.id, digest=first.card.digest)
     stage.reviewer.decide("approve")
@@ -270,14 +299,15 @@ def test_an_action_that_is_edited_runs_without_comparing(stage: Rehearsal) -> No
     assert calls == [1, 9]
 
 
-@pytest.mark.parametrize("bad", [ValueError("no\nrows"), 7, None, b"bytes"])
+@pytest.mark.parametrize("bad", [ValueError("no\nrows"), 7, None, b"bytes", SystemExit("stop")])
 def test_a_preview_that_fails_is_a_reason_on_the_card_and_no_crash(stage: Rehearsal, bad: Any) -> None:
     tool, _ = preview_calls(stage, [bad])
     go(stage, tool)
     card = card_of(stage)
     assert card.preview is not None
     assert card.preview.text is None
-    assert "Error: " in card.preview.failed
+    assert ": " in card.preview.failed
+    assert "\n" not in card.preview.failed
     assert "no_preview" in [reason.code for reason in card.about.action.ruling.reasons]
     stage.reviewer.decide("approve")
     assert go(stage, tool) == "finished"  # it fails as it did when people approved it
