@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from interlock.stores.memory import MemoryStore
+    from interlock.testing.adapter_contract import AdapterContract
     from interlock.testing.assertions import Assertions
     from interlock.testing.clock import ManualClock
     from interlock.testing.failing_store import FailingStore

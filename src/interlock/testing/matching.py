@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from interlock.canonical import canonical_bytes
 from interlock.display import plain
 from interlock.schema import Json, SchemaError, codec_for, decode_result, encode_result, tree_to_plain
 
@@ -20,7 +21,8 @@ def matches(arguments: Mapping[str, Json], expected: Mapping[str, object]) -> bo
 
 
 def _same(expected: object, tree: Json) -> bool:
-    if any(_stored(kind, expected) == (tree, True) for kind in (object, type(expected))):
+    exact = canonical_bytes(tree)
+    if any(_stored(kind, expected) == exact for kind in (object, type(expected))):
         return True
     return any(
         isinstance(expected, bool) is isinstance(value, bool) and bool(expected == value)
@@ -28,11 +30,13 @@ def _same(expected: object, tree: Json) -> bool:
     )
 
 
-def _stored(kind: type, value: object) -> tuple[Json, bool]:
+def _stored(kind: type, value: object) -> bytes | None:
+    """The canonical bytes of a value, of which `True` and `1` have different ones; None where it has none."""
     try:
-        return encode_result(codec_for(kind), value)
+        tree, whole = encode_result(codec_for(kind), value)
     except SchemaError:  # a type that no tool can declare
-        return None, False
+        return None
+    return canonical_bytes(tree) if whole else None
 
 
 def _object(tree: Json) -> object:

@@ -57,12 +57,13 @@ class Rehearsal(Assertions):
 
     def another(self, **interlock: Any) -> Interlock:
         """One more process: an `Interlock` over the same rows that shares nothing else with the first."""
-        given: dict[str, Any] = {"lease": self._lease, "store": self._store(), **self._given, **interlock}
+        given: dict[str, Any] = {"lease": self._lease, "store": self.open_store(), **self._given, **interlock}
         opened = Interlock("memory://", **given)
         self._opened.append(opened)
         return opened
 
-    def _store(self) -> Store:
+    def open_store(self) -> Store:
+        """The store once more, over the same rows; wrap it and give it to `another(store=…)`."""
         if self._path is None:
             return self._memory
         from interlock.stores.sqlite import SqliteStore
@@ -76,6 +77,7 @@ class Rehearsal(Assertions):
 
         Raises `DecisionError` where no card, or more than one, is meant; it lists those that are open.
         """
+        __tracebackhide__ = True
         receipt = self.reviewer.decide(said, tool, **arguments)
         self.go_on()
         return receipt

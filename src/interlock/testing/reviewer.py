@@ -113,6 +113,7 @@ class ScriptedReviewer:
 
         Raises `DecisionError` where there is none, or more than one; it lists the open ones.
         """
+        __tracebackhide__ = True
         there = self.open()
         found = [
             view
