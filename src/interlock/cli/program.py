@@ -25,6 +25,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "inbox": ("inbox:inbox", "What waits for a person, the riskiest first."),
         "show": ("look:show", "A card by its fingerprint or id, or the story of a run."),
         "runs": ("look:runs", "Runs, the newest first."),
+        "ledger": ("ledger:ledger", "Everything that happened, in order; and its export."),
         "doctor": ("doctor:doctor", "Whether the store is sound, and what is stuck."),
     },
     "Decide": {

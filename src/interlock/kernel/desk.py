@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 from interlock.canonical import Json, parse_fingerprint
@@ -96,6 +96,14 @@ class ReviewDesk:
         """Runs, newest first."""
         return self._kernel.runs(states, limit, after)
 
+    def run(self, run: str) -> Run:
+        """A run as it stands, without its story."""
+        _text(run=run)
+        row = self._kernel.run(RunId(run))
+        if row is None:
+            raise RunError("unknown_run", f"there is no run {run}", "List them: interlock runs")
+        return row
+
     def story(self, run: str) -> RunView:
         """A run with everything that happened in it."""
         view = self._kernel.story(RunId(run))
@@ -108,6 +116,18 @@ class ReviewDesk:
     ) -> tuple[tuple[int, Event], ...]:
         """Events in commit order, with their positions."""
         return self._kernel.events(RunId(run) if run is not None else None, limit, after)
+
+    def ledger(self, run: str | None = None, after: str | None = None) -> Iterator[tuple[int, Event]]:
+        """Every event (of a run) behind the position `after`, the oldest first; pages are read as they are needed."""
+        return self._kernel.events_forwards(RunId(run) if run is not None else None, after)
+
+    def ledger_backwards(self) -> Iterator[tuple[int, Event]]:
+        """Every event, the newest first; pages are read as they are needed."""
+        return self._kernel.events_backwards()
+
+    def envelope(self, event: Event) -> bytes:
+        """An event exactly as it is recorded: one line of canonical JSON, without its end."""
+        return self._kernel.leaf(event)
 
     def processes(self) -> tuple[Process, ...]:
         """Executor processes that live, as far as can be told from here. Agents and workers alike."""
