@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -43,7 +43,7 @@ Recorded = tuple[int, "Event"]
 @click.option(
     "--export", "target", metavar="FILE", help="Write all events as they are recorded, a line each; - is stdout."
 )
-def ledger(state: Global, limit: int, after: int | None, follow: bool, target: str | None, **asked: object) -> int:
+def ledger(state: Global, limit: int, after: int | None, follow: bool, target: str | None, **asked: Any) -> int:
     """Everything that happened, in the order in which it was committed, the newest last.
 
     Without --after these are the latest; a position is the number at the left. With --json: {"events", "next"}, with

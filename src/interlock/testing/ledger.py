@@ -144,7 +144,7 @@ def what_became_of(about: ActionView) -> str:
     if action.state is ActionState.REFUSED:
         words = f": {plain(action.words, limit=120)}" if action.words else ""
         return f"never ran: {action.refusal.value if action.refusal else 'refused'}{words}"
-    if action.answered_by:
+    if action.answered_by and action.claimed_at is None:
         return f"did not run: {plain(action.answered_by, limit=60)} gave the result"
     asked = [f"{each.by.name} said {each.verdict.value}" for each in about.decisions]
     nobody = "nobody was asked: " + "; ".join(reason.words for reason in action.ruling.reasons)
