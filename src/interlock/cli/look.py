@@ -93,7 +93,7 @@ def _show_exact(page: Page) -> None:
     sheet.row("DIGEST", card.digest)
     note = "Canonical JSON (RFC 8785). Signs that hide are spelled out, secrets masked; --json has it all as it is."
     sheet.row("DOCUMENT", (note, paper.QUIET))
-    sheet.line(plain(shapes.document(page.view).decode()))
+    sheet.raw(plain(shapes.document(page.view).decode()))
     sheet.show()
 
 

@@ -133,6 +133,13 @@ class ReviewDesk:
         """Executor processes that live, as far as can be told from here. Agents and workers alike."""
         return self._kernel.processes()
 
+    def left_behind(self) -> tuple[int, int, int]:
+        """How many processes are gone that still hold something; the actions and runs that they hold.
+
+        It is taken from them when a worker or an agent looks; what they were executing is in doubt then.
+        """
+        return self._kernel.left_behind()
+
     def health(self) -> Health:
         """The state of the store as a whole. Proves by an empty unit that it can be written, too."""
         return self._kernel.health()

@@ -19,7 +19,7 @@ from interlock.domain.reviewers import Principal
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.kernel import documents, ledger, views
 from interlock.kernel.gate import InProcessGate
-from interlock.kernel.health import Health, closed_by_fingerprint, health_of, living
+from interlock.kernel.health import Health, closed_by_fingerprint, health_of, left_behind, living
 from interlock.kernel.process import seen_dead
 from interlock.policy import rule
 from interlock.ports.store import Change, Page
@@ -142,6 +142,10 @@ class Kernel(InProcessGate):
     def processes(self) -> tuple[Process, ...]:
         """Executor processes that live, as far as can be told from here."""
         return self.store.read(lambda rows: living(rows, _gone)[0])
+
+    def left_behind(self) -> tuple[int, int, int]:
+        """How many processes are gone that still hold something; the actions and runs that they hold."""
+        return self.store.read(lambda rows: left_behind(rows, _gone))
 
     def health(self) -> Health:
         """The state of the store as a whole; raises `StoreError` where it cannot be written."""

@@ -65,7 +65,10 @@ def test_a_run_that_a_script_started_is_finished_by_a_worker_that_imports_it(app
     done = cli(app, "worker", "shopapp:il", "--once")
     assert done.returncode == 0, done.stderr
     assert "1 workflow: mail" in done.stdout
-    assert "finished         mail  m" in done.stdout
+    assert [line.split("  ", 1)[1] for line in done.stdout.splitlines()[2:4]] == [
+        "mail  m  goes on",
+        "mail  m  finished: “sent”",
+    ]
     assert "Idle; 1 piece of work done." in done.stdout
     assert (app / "sent").read_text() == "ana"
 
