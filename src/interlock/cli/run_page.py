@@ -9,7 +9,7 @@ from interlock.cli.outlook import next_step, typed
 from interlock.cli.paper import DANGER, GOOD, QUIET, STRONG, VALUE_EDGE, Sheet
 from interlock.cli.run_parts import Values, draw_action, draw_knew, draw_moments
 from interlock.cli.standing import failure, tree_of
-from interlock.cli.story import Teller
+from interlock.cli.story import Moment, Teller
 from interlock.cli.values import value_of
 from interlock.cli.words import clock, count, span
 from interlock.display import plain
@@ -51,15 +51,16 @@ def draw_run(sheet: Sheet, view: RunView, desk: ReviewDesk, *, prefix: str, full
     sheet.rule()
     values = Values(full=full)
     draw_knew(sheet, view, values)
-    moments = list(Teller(view, full=full).tell())
+    moments: dict[str, list[Moment]] = {}
+    for moment in Teller(view, full=full).tell():
+        moments.setdefault(moment.action, []).append(moment)
     for number, about in enumerate(view.actions, 1):
         sheet.rule("┄", QUIET)
-        mine = [moment for moment in moments if moment.action == about.action.id]
-        draw_action(sheet, number, about, mine, view.now, values)
+        draw_action(sheet, number, about, moments.get(about.action.id, []), view.now, values)
     if not view.actions:
         sheet.row("", ("It has proposed nothing that could change anything.", QUIET))
     sheet.rule()
-    draw_moments(sheet, "ENDED" if over else "SO FAR", [each for each in moments if not each.action], view.now)
+    draw_moments(sheet, "ENDED" if over else "SO FAR", moments.get("", []), view.now)
     _draw_end(sheet, view, full=full)
     _draw_next(sheet, view, desk, open_cards, prefix)
     if values.cut:
