@@ -104,7 +104,7 @@ def _draw_next(sheet: Sheet, view: RunView, desk: ReviewDesk, waiting: list[Acti
     for about in waiting:
         card = next(card for card in about.cards if card.open)
         doubt = card.kind is InterruptKind.RECONCILE
-        since = f", since {span(view.now - card.opened_at)}"
+        since = f" · {span(view.now - card.opened_at)} so far"
         asks = " is in doubt; a person is asked whether it happened" if doubt else " waits for you"
         sheet.row("NOW", [(what(about), STRONG), asks + since])
         sheet.raw(f"  {prefix} show {card.fingerprint}")
