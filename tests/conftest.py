@@ -11,6 +11,8 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from interlock.testing import Rehearsal
 
+pytest_plugins = ["interlock.testing.plugin"]  # as users may; the entry point of the installed package is the same
+
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

@@ -68,8 +68,26 @@ def _print(desk: ReviewDesk, cards: Sequence[CardView], prefix: str, more: bool)
     sheet = paper.Sheet(paper.console())
     for stop in desk.freezes():
         sheet.line((stopped(stop, prefix), paper.DANGER), hang=2)
+    dead = _dead(desk)
+    if dead:
+        sheet.line((dead, paper.DANGER), hang=2)
     draw_inbox(sheet, cards, prefix, more=more)
     sheet.show()
+
+
+def _dead(desk: ReviewDesk) -> str:
+    """What processes left behind that died, and who looks after it; "" where there is nothing of the kind."""
+    from interlock.cli.outlook import START_ONE
+    from interlock.cli.words import count
+
+    processes, actions, runs = desk.left_behind()
+    if not processes:
+        return ""
+    left = [count(number, noun) for number, noun in ((actions, "started action"), (runs, "run")) if number]
+    return (
+        f"! {count(processes, 'process is', 'processes are')} gone and left {' and '.join(left)} behind. "
+        f"The next worker looks after that: {START_ONE}"
+    )
 
 
 def _watch(desk: ReviewDesk, state: Global, limit: int) -> int:

@@ -96,7 +96,7 @@ def _show_exact(page: Page) -> None:
     if not whole:
         note = "Canonical JSON (RFC 8785), but for what is hidden: the digest is of the values, which are not here."
     sheet.row("DOCUMENT", (note, paper.QUIET))
-    sheet.line(plain(document))
+    sheet.raw(plain(document))
     sheet.show()
 
 

@@ -130,7 +130,7 @@ class Sheet:
             place += width
 
     def _put(self, text: Text, start: str, further: str, label: int = 0) -> None:
-        room = max(10, self.width - len(start))
+        room = max(10, self.width - max(len(start), len(further)))
         first = True
         for paragraph in text.split("\n", allow_blank=True) or [Text()]:
             for line in paragraph.wrap(self._out, room, overflow="fold") or [Text()]:

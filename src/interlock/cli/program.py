@@ -26,6 +26,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("look:show", "A card by its fingerprint or id, or the story of a run."),
         "runs": ("look:runs", "Runs, the newest first."),
         "reveal": ("reveal:reveal", "What a card hides; who looked is on record."),
+        "ledger": ("ledger:ledger", "Everything that happened, in order; and its export."),
         "doctor": ("doctor:doctor", "Whether the store is sound, and what is stuck."),
     },
     "Decide": {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlock.cli import paper
 from interlock.cli.headline import what
 from interlock.cli.outlook import next_step, typed
-from interlock.cli.paper import AGENT, AGENT_EDGE, DANGER, GOOD, QUIET, STRONG, VALUE_EDGE, Sheet
+from interlock.cli.paper import DANGER, GOOD, QUIET, STRONG, VALUE_EDGE, Sheet
+from interlock.cli.run_parts import Values, draw_action, draw_knew, draw_moments
 from interlock.cli.standing import failure, tree_of
-from interlock.cli.story import Teller, squeeze, when
+from interlock.cli.story import Moment, Teller
 from interlock.cli.values import value_of
 from interlock.cli.words import clock, count, span
 from interlock.display import plain
@@ -30,7 +30,6 @@ STATES = {
     RunState.DIVERGED: ("stopped: its code took another way", DANGER),
     RunState.NEEDS_ATTENTION: ("needs a person", DANGER),
 }
-_TONES = {"good": GOOD, "danger": DANGER, "quiet": QUIET, "": STRONG}
 
 
 def draw_run(sheet: Sheet, view: RunView, desk: ReviewDesk, *, prefix: str, full: bool) -> None:
@@ -43,16 +42,30 @@ def draw_run(sheet: Sheet, view: RunView, desk: ReviewDesk, *, prefix: str, full
     sheet.rule("━", STRONG)
     sheet.ends([("Run ", QUIET), (plain(run.workflow or run.id, limit=60), STRONG)], [(words, style)])
     known = [plain(run.agent, limit=40), f"run {plain(run.id, limit=60)}", f"started {clock(run.started_at, view.now)}"]
-    ago = span(view.now - run.started_at)
     over = run.state in (RunState.FINISHED, RunState.FAILED, RunState.CANCELLED)
-    known.append(f"ended {clock(run.updated_at, view.now)}" if over else f"{ago} ago")
+    known.append(f"{span(view.now - run.started_at)} ago")
+    if over:
+        known.append(f"took {span(run.updated_at - run.started_at)}")
     sheet.line((" · ".join(known), QUIET), hang=2)
     sheet.line((_sums(view), QUIET), hang=2)
     sheet.rule()
-    _draw_story(sheet, view)
+    values = Values(full=full)
+    draw_knew(sheet, view, values)
+    moments: dict[str, list[Moment]] = {}
+    for moment in Teller(view, full=full).tell():
+        moments.setdefault(moment.action, []).append(moment)
+    for number, about in enumerate(view.actions, 1):
+        sheet.rule("┄", QUIET)
+        draw_action(sheet, number, about, moments.get(about.action.id, []), view.now, values)
+    if not view.actions:
+        sheet.row("", ("It has proposed nothing that could change anything.", QUIET))
     sheet.rule()
+    draw_moments(sheet, "ENDED" if over else "SO FAR", moments.get("", []), view.now)
     _draw_end(sheet, view, full=full)
     _draw_next(sheet, view, desk, open_cards, prefix)
+    if values.cut:
+        sheet.row("▸ CUT", "Long values are cut here; to see them whole:")
+        sheet.raw(f"  {prefix} show {typed(run.id)} --full")
 
 
 def _open(about: ActionView) -> bool:
@@ -60,36 +73,17 @@ def _open(about: ActionView) -> bool:
 
 
 def _sums(view: RunView) -> str:
-    done = sum(1 for about in view.actions if about.action.state is ActionState.DONE)
-    refused = sum(1 for about in view.actions if about.action.state is ActionState.REFUSED)
+    states = [about.action.state for about in view.actions]
+    named = (
+        ("done", ActionState.DONE),
+        ("refused", ActionState.REFUSED),
+        ("in doubt", ActionState.IN_DOUBT),
+        ("waiting", ActionState.HELD),
+        ("undone", ActionState.ROLLED_BACK),
+    )
+    counted = [f"{states.count(state)} {word}" for word, state in named if state in states]
     said = sum(len(about.decisions) for about in view.actions)
-    parts = [
-        count(len(view.actions), "action"),
-        f"{done} done",
-        f"{refused} refused",
-        count(said, "decision") + " by people",
-    ]
-    versions = view.run.versions
-    parts += [plain(each, limit=40) for each in (versions.model, versions.environment) if each]
-    return " · ".join(parts)
-
-
-def _draw_story(sheet: Sheet, view: RunView) -> None:
-    moments = squeeze(list(Teller(view).tell()))
-    rows = [(when(moment, view.now), plain(moment.who, limit=24)) for moment in moments]
-    widths = paper.columns(rows, (16, 22) if sheet.width > 70 else (9, 16))
-    gap = sum(widths)
-    for moment, (at, name) in zip(moments, rows, strict=True):
-        style = _TONES[moment.tone]
-        text = paper.pieces((moment.text, QUIET if moment.tone == "quiet" else ""))
-        sheet.entry([(at, widths[0], QUIET), (name, widths[1], style)], text)
-        if moment.agent:
-            words = paper.pieces((f"“{moment.agent}”", AGENT), ("  agent's words", QUIET))
-            sheet.entry([("", gap, "")], words, AGENT_EDGE)
-        for note in moment.notes:
-            sheet.line((note, QUIET), indent=gap)
-    if not moments:
-        sheet.line(("Nothing has happened yet.", QUIET))
+    return " · ".join([count(len(view.actions), "action"), *counted, count(said, "decision") + " by people"])
 
 
 def _draw_end(sheet: Sheet, view: RunView, *, full: bool) -> None:
@@ -109,13 +103,15 @@ def _draw_end(sheet: Sheet, view: RunView, *, full: bool) -> None:
 def _draw_next(sheet: Sheet, view: RunView, desk: ReviewDesk, waiting: list[ActionView], prefix: str) -> None:
     for about in waiting:
         card = next(card for card in about.cards if card.open)
-        asks = "asks whether it happened" if card.kind is InterruptKind.RECONCILE else "waits for you"
-        sheet.row("NOW", [(what(about), STRONG), f" {asks}, {span(view.now - card.opened_at)}"])
+        doubt = card.kind is InterruptKind.RECONCILE
+        since = f" · {span(view.now - card.opened_at)} so far"
+        asks = " is in doubt; a person is asked whether it happened" if doubt else " waits for you"
+        sheet.row("NOW", [(what(about), STRONG), asks + since])
         sheet.raw(f"  {prefix} show {card.fingerprint}")
     if not waiting:
         poison = ""
         if view.work is not None and view.work.poison:
-            poison = f"Going on failed {view.work.attempts} times: {plain(view.work.error, limit=160)}"
+            poison = f"Going on failed {count(view.work.attempts, 'time')}: {plain(view.work.error, limit=160)}"
         steps = next_step(desk, view.run, prefix, poison=poison)
         for number, step in enumerate(steps):
             if step.startswith("  "):
@@ -124,7 +120,7 @@ def _draw_next(sheet: Sheet, view: RunView, desk: ReviewDesk, waiting: list[Acti
                 sheet.row("NEXT" if number == 0 else "", step)
     undo = [about for about in view.actions if about.action.state is ActionState.DONE and about.tool.compensated]
     if undo and not waiting:
-        sheet.row("TO MAKE GOOD", "What is done and can be made good:")
+        sheet.row("UNDO", "What is done and can be undone, or made good:")
         for about in undo:
             if not about.action.answered_by:
                 sheet.raw(f"  {prefix} rollback {typed(about.action.id)}   # {what(about)}")

@@ -1,17 +1,18 @@
-"""The story of a run: who asked, what it read, proposed, was told and did; waiting is shown as waiting."""
+"""The story of a run in moments: what was proposed, what people said of it, what was done, how the run went."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import cast
+from enum import StrEnum
+from typing import Any
 
-from interlock.cli.headline import headline, what
-from interlock.cli.standing import REFUSALS, failure, result, tree_of
-from interlock.cli.values import literal, value_of
-from interlock.cli.words import clock, count, label, span, who
+from interlock.cli.standing import REFUSALS, failure, result
+from interlock.cli.values import value_of
+from interlock.cli.words import label, span, who
 from interlock.display import plain
+from interlock.domain.action import ActionState
 from interlock.domain.events import Event, EventType
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.tool import Reversibility
@@ -19,193 +20,155 @@ from interlock.kernel.views import ActionView, RunView
 from interlock.schema import Json
 
 
+class Part(StrEnum):
+    """Where a moment belongs: what was proposed, what people said of it, what was done, or the run as a whole."""
+
+    PROPOSED = "PROPOSED"
+    TOLD = "WAS TOLD"
+    DID = "DID"
+    RUN = "RUN"
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One line of a story. `notes` are facts below it, `agent` the agent's own words; `at` None: a waiting."""
+    """One thing that happened: `who` says it in a few words, `text` and `notes` say more. `action` names its action."""
 
-    at: datetime | None
+    at: datetime
     who: str
-    text: str
+    text: str = ""
     notes: tuple[str, ...] = ()
-    agent: str = ""
     tone: str = ""
+    part: Part = Part.RUN
+    action: str = ""
 
 
 class Teller:
-    """Turns the events of a run into moments."""
+    """Turns the events of a run into moments; what was read or worked out is told elsewhere. `full` cuts nothing."""
 
-    def __init__(self, view: RunView) -> None:
+    def __init__(self, view: RunView, *, full: bool = False) -> None:
         self._view = view
+        self._limit = 1_000_000 if full else 100
         self._actions: Mapping[str, ActionView] = {about.action.id: about for about in view.actions}
         self._cards: Mapping[str, Interrupt] = {card.id: card for about in view.actions for card in about.cards}
-        self._read: list[Event] = []
 
     def tell(self) -> Iterator[Moment]:
         """All moments in order."""
         for event in self._view.events:
-            if event.type is EventType.CALL_RECORDED:
-                self._read.append(event)
+            known = _TELLERS.get(event.type)
+            about = self._actions.get(event.action) if event.action else None
+            if known is None or (about is None and known[1] is not Part.RUN):
                 continue
-            told = list(self._moments(event))
-            if told:
-                yield from self._flush()
-            yield from told
-        yield from self._flush()
+            for moment in known[0](self, event, about):
+                yield replace(moment, part=known[1], action=event.action or "")
 
-    def _moments(self, event: Event) -> Iterator[Moment]:
-        teller = _TELLERS.get(event.type)
-        about = self._actions.get(event.action) if event.action else None
-        if teller is not None:
-            yield from teller(self, event, about)
-
-    def _flush(self) -> Iterator[Moment]:
-        steps = [event for event in self._read if str(event.body.get("tool", "")).startswith("step:")]
-        reads = [event for event in self._read if event not in steps]
-        self._read = []
-        if reads:
-            yield Moment(reads[0].at, "Read", _calls(reads), ("Reading only, so nobody was asked.",))
-        if steps:
-            yield Moment(steps[0].at, "Worked out", _calls(steps), ("Noted, so that it is not done twice.",))
+    def _result(self, about: ActionView) -> str:
+        return result(about.action.result, self._limit)
 
     # -- the run ----------------------------------------------------------------------------------
-
-    def started(self, event: Event, _: ActionView | None) -> Iterator[Moment]:
-        """Who asked for what."""
-        run = self._view.run
-        tree = tree_of(run.input)
-        given = ", ".join(_given(name, value) for name, value in tree.items()) if isinstance(tree, dict) else ""
-        job = f"{plain(run.workflow, limit=60)}({given})" if run.workflow else f"the run {plain(run.id, limit=60)}"
-        agent = plain(run.agent, limit=40)
-        yield Moment(event.at, f"{who(event.actor) or 'Somebody'} asked", f"{agent} to do {job}")
 
     def ended(self, event: Event, _: ActionView | None) -> Iterator[Moment]:
         """How the run, or a pass of it, ended."""
         run = self._view.run
-        other_way = f"Its code took another way: expected {_words(event, 'expected')}, it did {_words(event, 'got')}."
-        failed = failure(run.failure) if run.failure else "With an error that was retried since."
-        withdrawn = _words(event, "reason") or "What had not started was withdrawn."
+        other_way = f"its code took another way: expected {_words(event, 'expected')}, it did {_words(event, 'got')}"
+        failed = failure(run.failure) if run.failure else "with an error that was retried since"
+        withdrawn = _words(event, "reason") or "what had not started was withdrawn"
         said = {
-            EventType.RUN_FINISHED: ("Finished", f"Result: {result(run.result)}", "good"),
+            EventType.RUN_FINISHED: ("Finished", "", "good"),
             EventType.RUN_FAILED: ("Failed", failed, "danger"),
-            EventType.RUN_CANCELLED: (f"{who(event.actor)} cancelled", withdrawn, "danger"),
+            EventType.RUN_CANCELLED: (f"{who(event.actor)} cancelled it", withdrawn, "danger"),
             EventType.RUN_DIVERGED: ("Stopped", other_way, "danger"),
-            EventType.RUN_NEEDS_ATTENTION: ("Needs you", _words(event, "why"), "danger"),
-            EventType.RUN_RETRIED: (f"{who(event.actor)} retried", "It goes on from what is recorded.", ""),
-            EventType.RUN_PASS_LOST: ("Broke off", "The process that did it is gone.", "danger"),
+            EventType.RUN_NEEDS_ATTENTION: ("Needs a person", _words(event, "why"), "danger"),
+            EventType.RUN_RETRIED: (f"{who(event.actor)} retried it", "it goes on from what is recorded", ""),
+            EventType.RUN_PASS_LOST: ("Broke off", "the process that did it is gone", "danger"),
         }
         name, text, tone = said[event.type]
         yield Moment(event.at, name, text, tone=tone)
 
     # -- an action --------------------------------------------------------------------------------
 
-    def proposed(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
+    def proposed(self, event: Event, about: ActionView) -> Iterator[Moment]:
         """An action came up: held for people, let through, or refused at once."""
-        if about is None:
-            return
         reasons = "; ".join(reason.words for reason in about.action.ruling.reasons)
         if event.type is EventType.ACTION_HELD:
-            why = _words(event, "why") or plain(reasons)
-            reasoning = about.facts.get("reasoning")
-            agent = plain(reasoning, limit=160) if isinstance(reasoning, str) else ""
-            yield Moment(event.at, "Proposed", _first(about), (f"Held: {why}.",), agent)
+            yield Moment(event.at, "", notes=(f"Held for a person: {_words(event, 'why') or plain(reasons)}.",))
         elif event.type is EventType.ACTION_CLEARED:
-            yield Moment(event.at, "Proposed", _first(about), (f"Not held: {plain(reasons)}.",))
+            yield Moment(event.at, "", notes=(f"Nobody was asked: {plain(reasons)}.",))
         else:
-            yield Moment(event.at, "Was refused", _first(about), (_refusal(event),), tone="danger")
+            yield Moment(event.at, "Was refused at once", _refusal(event), tone="danger")
 
-    def held_again(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
+    def held_again(self, event: Event, _: ActionView) -> Iterator[Moment]:
         """It is asked again, or an approval was taken back."""
-        if about is not None:
-            name = f"{who(event.actor)} took it back" if event.type is EventType.APPROVAL_REVOKED else "Held again"
-            yield Moment(event.at, name, what(about), (_words(event, "why"),))
+        name = (
+            f"{who(event.actor)} took the approval back"
+            if event.type is EventType.APPROVAL_REVOKED
+            else "A person is asked again"
+        )
+        yield Moment(event.at, name, _words(event, "why"))
 
-    def decided(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
+    def decided(self, event: Event, about: ActionView) -> Iterator[Moment]:
         """What a person said, after how long a wait."""
-        if about is None:
-            return
-        card = self._cards.get(event.interrupt or "")
-        if card is not None and event.at - card.opened_at >= timedelta(seconds=1):
-            yield Moment(None, "Waited", f"{span(event.at - card.opened_at)} for a person", tone="quiet")
-        name, verdict, note = who(event.actor), str(event.body.get("verdict", "")), _words(event, "note")
+        name, note = who(event.actor), _words(event, "note")
+        waited = self._waited(event)
         said = f"“{note}”" if note else ""
-        match verdict:
+        match str(event.body.get("verdict", "")):
             case "approve":
-                yield Moment(event.at, f"{name} approved", said or "What the card showed.", tone="good")
+                yield Moment(event.at, f"{name} approved{waited}", said or "what the card showed", tone="good")
             case "modify":
-                yield Moment(event.at, f"{name} changed it", _edit(about, event), (said,) if said else ())
+                yield Moment(event.at, f"{name} changed it{waited}", _edit(about, event), (said,) if said else ())
             case "reject":
                 kept = "The same is refused without asking for the rest of this run."
-                yield Moment(event.at, f"{name} rejected", said or "Without a word.", (kept,), tone="danger")
+                yield Moment(event.at, f"{name} rejected{waited}", said or "without a word", (kept,), tone="danger")
             case "redirect":
-                yield Moment(event.at, f"{name} redirected", said, ("The agent got these words and plans again.",))
+                kept = "The agent got these words and plans again."
+                yield Moment(event.at, f"{name} redirected{waited}", said, (kept,))
             case "respond":
-                text = f"Result: {result(about.action.result)}. The tool did not run."
-                yield Moment(event.at, f"{name} answered", text, (said,) if said else ())
-            case _:
-                yield Moment(event.at, name, plain(verdict))
+                text = f"result {self._result(about)}"
+                notes = ("The tool did not run.", *([said] if said else []))
+                yield Moment(event.at, f"{name} answered in its place{waited}", text, notes)
+            case verdict:
+                yield Moment(event.at, f"{name} {plain(verdict, limit=40)}{waited}")
 
-    def happened(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
+    def _waited(self, event: Event) -> str:
+        """How long its card had waited, where that is worth a word."""
+        card = self._cards.get(event.interrupt or "")
+        length = event.at - card.opened_at if card is not None else timedelta()
+        return f" after {span(length)}" if length >= timedelta(seconds=1) else ""
+
+    def happened(self, event: Event, about: ActionView) -> Iterator[Moment]:
         """What executing it came to."""
-        if about is None:
-            return
         action = about.action
-        tool = plain(action.tool, limit=60)
-        took = (
-            f" in {span(event.at - action.claimed_at)}"
-            if action.claimed_at and event.at - action.claimed_at >= timedelta(seconds=1)
-            else ""
-        )
+        length = event.at - action.claimed_at if action.claimed_at else timedelta()
+        took = f" after {span(length)}" if length >= timedelta(seconds=1) else ""
         match event.type:
             case EventType.ACTION_CLAIMED:
                 if "tries" in event.body:
-                    yield Moment(
-                        event.at, "Tried again", f"{tool}: {_words(event, 'rerun')}, so a second time is harmless."
-                    )
+                    yield Moment(event.at, "Tried again", f"{_words(event, 'rerun')}, so a second time is harmless")
             case EventType.ACTION_DONE:
-                yield Moment(
-                    event.at, "Did", f"{what(about)}{took}. Result: {result(action.result)}", _undo(about), tone="good"
-                )
+                yield Moment(event.at, f"Done{took}", f"result {self._result(about)}", _undo(about), tone="good")
             case EventType.ACTION_FAILED:
-                yield Moment(
-                    event.at,
-                    "Failed",
-                    f"{tool}: {failure(action.failure)}",
-                    ("Known to have had no effect.",),
-                    tone="danger",
-                )
+                kept = ("Known to have had no effect.",)
+                yield Moment(event.at, f"Failed{took}", failure(action.failure), kept, tone="danger")
             case EventType.ACTION_IN_DOUBT:
-                yield Moment(
-                    event.at,
-                    "In doubt",
-                    f"{tool}: {_words(event, 'why')}.",
-                    ("Nobody knows whether it happened.",),
-                    tone="danger",
-                )
+                kept = ("Nobody knows whether it happened.",)
+                known = action.state is ActionState.IN_DOUBT and action.failure is not None
+                why = _words(event, "why") + (f" ({failure(action.failure)})" if known else "")
+                yield Moment(event.at, f"In doubt{took}", why, kept, tone="danger")
             case EventType.LATE_OUTCOME_RECORDED:
-                yield Moment(event.at, "Came late", f"{tool} turned out {_words(event, 'outcome')}.")
+                yield Moment(event.at, "An outcome came late", f"it was {_words(event, 'outcome')}")
             case _:
-                yield Moment(
-                    event.at,
-                    "Conflict",
-                    f"{tool}: another outcome came late ({_words(event, 'outcome')}). It changed nothing.",
-                    tone="danger",
-                )
+                text = f"another outcome came late ({_words(event, 'outcome')}); it changed nothing"
+                yield Moment(event.at, "Conflict", text, tone="danger")
 
-    def reconciled(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
+    def reconciled(self, event: Event, _: ActionView) -> Iterator[Moment]:
         """What was found about an action in doubt."""
         found = {"found_done": "It happened.", "found_failed": "It did not happen.", "run_again": "Run it again."}
-        if about is not None:
-            card = self._cards.get(event.interrupt or "")
-            if card is not None and event.at - card.opened_at >= timedelta(seconds=1):
-                yield Moment(None, "Waited", f"{span(event.at - card.opened_at)} for a person", tone="quiet")
-            note = _words(event, "note")
-            text = found.get(str(event.body.get("verdict")), "")
-            yield Moment(event.at, f"{who(event.actor)} found", text + (f" “{note}”" if note else ""))
+        note = _words(event, "note")
+        text = found.get(str(event.body.get("verdict")), "")
+        name = "The tool's own probe found" if event.actor == "probe" else f"{who(event.actor)} found"
+        yield Moment(event.at, name + self._waited(event), text + (f" “{note}”" if note else ""))
 
-    def left(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
+    def left(self, event: Event, _: ActionView) -> Iterator[Moment]:
         """It ended without a decision that counts."""
-        if about is None:
-            return
         name = {
             EventType.INTERRUPT_EXPIRED: "Expired",
             EventType.ACTION_WITHDRAWN: "Withdrawn",
@@ -213,36 +176,23 @@ class Teller:
             EventType.LATE_REJECTION_RECORDED: f"{who(event.actor)} rejected late",
             EventType.SILENCE_PROCEEDED: "Went ahead",
         }[event.type]
-        yield Moment(event.at, name, f"{what(about)}. {_words(event, 'words')}".rstrip())
+        yield Moment(event.at, name + self._waited(event), _words(event, "words"))
 
-    def revealed(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
+    def revealed(self, event: Event, _: ActionView) -> Iterator[Moment]:
         """Somebody looked at what the card hides."""
-        if about is not None:
-            paths = event.body.get("paths")
-            names = ", ".join(plain(str(each), limit=40) for each in paths) if isinstance(paths, list) else ""
-            yield Moment(event.at, f"{who(event.actor)} looked", f"at what is hidden: {names}")
+        paths = event.body.get("paths")
+        names = ", ".join(plain(str(each), limit=40) for each in paths) if isinstance(paths, list) else ""
+        yield Moment(event.at, f"{who(event.actor)} looked", f"at what is hidden: {names}")
 
-    def rolled_back(self, event: Event, about: ActionView | None) -> Iterator[Moment]:
+    def rolled_back(self, event: Event, _: ActionView) -> Iterator[Moment]:
         """An action was undone, or not."""
-        if about is None:
-            return
-        said = {
-            EventType.ROLLBACK_STARTED: ("Undoing", ""),
+        name, tone = {
+            EventType.ROLLBACK_STARTED: (f"{who(event.actor)} had it undone", ""),
             EventType.ROLLBACK_DONE: ("Undone", "good"),
             EventType.ROLLBACK_FAILED: ("Not undone", "danger"),
             EventType.ROLLBACK_CONFLICTED: ("Not undone", "danger"),
         }[event.type]
-        yield Moment(event.at, said[0], f"{what(about)}. {_words(event, 'words')}".rstrip(), tone=said[1])
-
-
-def _first(about: ActionView) -> str:
-    """The headline as the agent proposed it: the first revision."""
-    return headline(about.action.tool, about.revisions[0].arguments)
-
-
-def _given(name: str, value: Json) -> str:
-    shown = plain(f"{name}={literal(value)}")
-    return shown if len(shown) <= 60 else f"{shown[:58]}…"
+        yield Moment(event.at, name, _words(event, "words"), tone=tone)
 
 
 def _words(event: Event, key: str) -> str:
@@ -282,61 +232,27 @@ def _undo(about: ActionView) -> tuple[str, ...]:
     return ("Cannot be undone.",) if about.tool.worst.value == "irreversible" else ()
 
 
-def _calls(events: list[Event]) -> str:
-    said: dict[str, int] = {}
-    for event in events:
-        tool = str(event.body.get("tool", "")).removeprefix("step:")
-        arguments = event.body.get("arguments")
-        one = headline(tool, cast("dict[str, Json]", arguments) if isinstance(arguments, dict) else {}, limit=40)
-        said[one] = said.get(one, 0) + 1
-    shown = [one if times == 1 else f"{one} ({times} times)" for one, times in list(said.items())[:3]]
-    more = len(said) - len(shown)
-    return "; ".join(shown) + (f"; and {count(more, 'other call')}" if more > 0 else "")
-
-
-def squeeze(moments: list[Moment]) -> list[Moment]:
-    """Leave out the proposal that nobody was asked about where the next line says that it was done."""
-    told: list[Moment] = []
-    for moment in moments:
-        before = told[-1] if told else None
-        if (
-            before is not None
-            and before.who == "Proposed"
-            and moment.who == "Did"
-            and before.notes[0].startswith("Not held")
-        ):
-            told[-1] = replace(moment, notes=(*before.notes, *moment.notes))
-        else:
-            told.append(moment)
-    return told
-
-
-def when(moment: Moment, now: datetime) -> str:
-    """The time of a moment, "" for a waiting."""
-    return clock(moment.at, now) if moment.at is not None else ""
-
-
-_Told = Callable[[Teller, Event, ActionView | None], Iterator[Moment]]
-_TELLERS: dict[EventType, _Told] = {
-    EventType.RUN_STARTED: Teller.started,
+_Told = Callable[[Teller, Event, Any], Iterator[Moment]]
+_TELLERS: dict[EventType, tuple[_Told, Part]] = {
     **dict.fromkeys((
         EventType.RUN_FINISHED, EventType.RUN_FAILED, EventType.RUN_CANCELLED, EventType.RUN_DIVERGED,
         EventType.RUN_NEEDS_ATTENTION, EventType.RUN_RETRIED, EventType.RUN_PASS_LOST,
-    ), Teller.ended),
-    **dict.fromkeys((EventType.ACTION_HELD, EventType.ACTION_CLEARED, EventType.ACTION_REFUSED), Teller.proposed),
-    **dict.fromkeys((EventType.ACTION_HELD_AGAIN, EventType.APPROVAL_REVOKED), Teller.held_again),
-    EventType.DECISION_RECORDED: Teller.decided,
-    EventType.VALUE_REVEALED: Teller.revealed,
+    ), (Teller.ended, Part.RUN)),
+    **dict.fromkeys((EventType.ACTION_HELD, EventType.ACTION_CLEARED, EventType.ACTION_REFUSED),
+                    (Teller.proposed, Part.PROPOSED)),
+    **dict.fromkeys((EventType.ACTION_HELD_AGAIN, EventType.APPROVAL_REVOKED), (Teller.held_again, Part.TOLD)),
+    EventType.DECISION_RECORDED: (Teller.decided, Part.TOLD),
+    EventType.VALUE_REVEALED: (Teller.revealed, Part.TOLD),
     **dict.fromkeys((
         EventType.ACTION_CLAIMED, EventType.ACTION_DONE, EventType.ACTION_FAILED, EventType.ACTION_IN_DOUBT,
         EventType.LATE_OUTCOME_RECORDED, EventType.OUTCOME_CONFLICTED,
-    ), Teller.happened),
-    EventType.ACTION_RECONCILED: Teller.reconciled,
+    ), (Teller.happened, Part.DID)),
+    EventType.ACTION_RECONCILED: (Teller.reconciled, Part.TOLD),
     **dict.fromkeys((
         EventType.INTERRUPT_EXPIRED, EventType.ACTION_WITHDRAWN, EventType.ACTION_SUPERSEDED,
         EventType.LATE_REJECTION_RECORDED, EventType.SILENCE_PROCEEDED,
-    ), Teller.left),
+    ), (Teller.left, Part.TOLD)),
     **dict.fromkeys((
         EventType.ROLLBACK_STARTED, EventType.ROLLBACK_DONE, EventType.ROLLBACK_FAILED, EventType.ROLLBACK_CONFLICTED,
-    ), Teller.rolled_back),
+    ), (Teller.rolled_back, Part.DID)),
 }  # fmt: skip

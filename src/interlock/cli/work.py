@@ -16,7 +16,7 @@ from interlock.cli.frame import Global, StoreCommand, emit
 
 if TYPE_CHECKING:
     from interlock.compose import Interlock
-    from interlock.domain.run import Run
+    from interlock.domain.run import Run, Work
 
 
 @click.command("worker", cls=StoreCommand)
@@ -27,7 +27,8 @@ def worker(state: Global, app: str, once: bool) -> int:
 
     MODULE:NAME is an Interlock object, for example app:il; it is imported with the current folder on the path.
     The first SIGTERM or Ctrl-C finishes what is under way, a second one breaks it off (what was executing is then
-    in doubt). One line for each pass; with --json one object a line, {"at", "run"}. Exit codes: 0, 130, 143.
+    in doubt). A line when a run goes on, and one when it has ended or waits again; with --json one object a line,
+    {"at", "run"}, for the latter. Exit codes: 0, 130, 143.
     """
     from interlock.cli.words import count
     from interlock.display import plain
@@ -37,10 +38,18 @@ def worker(state: Global, app: str, once: bool) -> int:
     il = _load(app)
     _same_store(il, app, state.url)
 
-    def on_pass(run: Run) -> None:
-        _tell(run, state)
+    def on_start(run: Run) -> None:
+        if not state.json:
+            _say(run, "goes on")
 
-    loop = il.worker(on_pass=on_pass)
+    def on_pass(run: Run) -> None:
+        _tell(il, run, state)
+
+    def on_rollback(work: Work) -> None:
+        if not state.json:
+            _undone(il, work)
+
+    loop = il.worker(on_start=on_start, on_pass=on_pass, on_rollback=on_rollback)
     stopped = _stop_on_signals(loop.stop)
     if not state.json:
         known = (
@@ -137,14 +146,46 @@ def _stop_on_signals(stop: Any) -> list[int]:
     return came
 
 
-def _tell(run: Run, state: Global) -> None:
-    from interlock.cli import shapes
+def _say(run: Run, said: str) -> None:
     from interlock.display import plain
 
-    if state.json:
-        emit({"at": datetime.now().astimezone().isoformat(), "run": shapes.run(run)}, compact=True)
-    else:
-        why = f"  {plain(run.attention, limit=100)}" if run.attention else ""
-        job = f"{plain(run.workflow, limit=40)}  {plain(run.id, limit=60)}"
-        click.echo(f"{time.strftime('%H:%M:%S')}  {run.state.value.replace('_', ' '):<15}  {job}{why}")
+    click.echo(f"{time.strftime('%H:%M:%S')}  {plain(run.workflow, limit=40)}  {plain(run.id, limit=60)}  {said}")
     sys.stdout.flush()
+
+
+def _tell(il: Interlock, run: Run, state: Global) -> None:
+    """How a pass ended: the run's state, and what comes next where that is somebody's turn."""
+    if state.json:
+        from interlock.cli import shapes
+
+        emit({"at": datetime.now().astimezone().isoformat(), "run": shapes.run(run)}, compact=True)
+        sys.stdout.flush()
+        return
+    from interlock.cli.standing import failure, result
+    from interlock.cli.words import count
+    from interlock.display import plain
+    from interlock.domain.run import RunState
+
+    match run.state:
+        case RunState.FINISHED:
+            _say(run, f"finished: {result(run.result)}")
+        case RunState.FAILED:
+            _say(run, f"failed: {failure(run.failure)}")
+        case RunState.WAITING:
+            cards = [card.fingerprint for card in il.kernel.open_cards(run.id)]
+            asked = f"waits for a person: {count(len(cards), 'card')}, {', '.join(cards[:3])}" if cards else "waits"
+            _say(run, asked)
+        case state_:
+            why = f": {plain(run.attention, limit=160)}" if run.attention else ""
+            _say(run, state_.value.replace("_", " ") + why)
+
+
+def _undone(il: Interlock, work: Work) -> None:
+    from interlock.cli.headline import what
+    from interlock.domain.ids import ActionId
+
+    about = il.kernel.action(ActionId(work.subject))
+    run = il.kernel.run(work.run)
+    if about is not None and run is not None:
+        ended = about.action.state.value.replace("_", " ")
+        _say(run, f"{ended}: {what(about)}")

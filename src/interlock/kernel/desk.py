@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 from interlock.canonical import Json, parse_fingerprint
@@ -110,6 +110,14 @@ class ReviewDesk:
         """Runs, newest first."""
         return self._kernel.runs(states, limit, after)
 
+    def run(self, run: str) -> Run:
+        """A run as it stands, without its story."""
+        _text(run=run)
+        row = self._kernel.run(RunId(run))
+        if row is None:
+            raise RunError("unknown_run", f"there is no run {run}", "List them: interlock runs")
+        return row
+
     def story(self, run: str) -> RunView:
         """A run with everything that happened in it."""
         view = self._kernel.story(RunId(run))
@@ -123,9 +131,28 @@ class ReviewDesk:
         """Events in commit order, with their positions."""
         return self._kernel.events(RunId(run) if run is not None else None, limit, after)
 
+    def ledger(self, run: str | None = None, after: str | None = None) -> Iterator[tuple[int, Event]]:
+        """Every event (of a run) behind the position `after`, the oldest first; pages are read as they are needed."""
+        return self._kernel.events_forwards(RunId(run) if run is not None else None, after)
+
+    def ledger_backwards(self) -> Iterator[tuple[int, Event]]:
+        """Every event, the newest first; pages are read as they are needed."""
+        return self._kernel.events_backwards()
+
+    def envelope(self, event: Event) -> bytes:
+        """An event exactly as it is recorded: one line of canonical JSON, without its end."""
+        return self._kernel.leaf(event)
+
     def processes(self) -> tuple[Process, ...]:
         """Executor processes that live, as far as can be told from here. Agents and workers alike."""
         return self._kernel.processes()
+
+    def left_behind(self) -> tuple[int, int, int]:
+        """How many processes are gone that still hold something; the actions and runs that they hold.
+
+        It is taken from them when a worker or an agent looks; what they were executing is in doubt then.
+        """
+        return self._kernel.left_behind()
 
     def health(self) -> Health:
         """The state of the store as a whole. Proves by an empty unit that it can be written, too."""

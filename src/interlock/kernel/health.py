@@ -59,6 +59,15 @@ def living(rows: Rows, seen_dead: Callable[[Process], bool]) -> tuple[tuple[Proc
     return alive, tuple(row for row in known if row not in alive)
 
 
+def left_behind(rows: Rows, seen_dead: Callable[[Process], bool]) -> tuple[int, int, int]:
+    """How many processes are gone that held something nobody has taken from them yet; their actions, and their runs."""
+    held = [
+        (len(rows.claims_of_process(row.id)), len(rows.runs_of_process(row.id))) for row in living(rows, seen_dead)[1]
+    ]
+    held = [each for each in held if any(each)]
+    return len(held), sum(actions for actions, _ in held), sum(runs for _, runs in held)
+
+
 def closed_by_fingerprint(rows: Rows, wanted: str) -> Interrupt | None:
     """The latest closed card with this fingerprint among the newest runs, or None."""
     found: list[Interrupt] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from typing import cast
@@ -17,9 +17,9 @@ from interlock.domain.ids import ActionId, DecisionId, Digest, InterruptId, RunI
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.reviewers import Principal
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
-from interlock.kernel import documents, views
+from interlock.kernel import documents, ledger, views
 from interlock.kernel.gate import InProcessGate
-from interlock.kernel.health import Health, closed_by_fingerprint, health_of, living
+from interlock.kernel.health import Health, closed_by_fingerprint, health_of, left_behind, living
 from interlock.kernel.process import seen_dead
 from interlock.kernel.shown import revealed, shown_event
 from interlock.policy import rule
@@ -158,6 +158,10 @@ class Kernel(InProcessGate):
         """Executor processes that live, as far as can be told from here."""
         return self.store.read(lambda rows: living(rows, _gone)[0])
 
+    def left_behind(self) -> tuple[int, int, int]:
+        """How many processes are gone that still hold something; the actions and runs that they hold."""
+        return self.store.read(lambda rows: left_behind(rows, _gone))
+
     def health(self) -> Health:
         """The state of the store as a whole; raises `StoreError` where it cannot be written."""
         self.store.write(lambda _: Change(None)).result()
@@ -178,6 +182,18 @@ class Kernel(InProcessGate):
         return self.store.read(
             lambda rows: tuple((at, shown_event(event)) for at, event in rows.events(run, Page(limit, after)))
         )
+
+    def events_forwards(self, run: RunId | None = None, after: str | None = None) -> Iterator[ledger.Recorded]:
+        """Every event (of a run) behind a position, the oldest first, read page by page as it is asked for."""
+        return ledger.forwards(self.store, run, after)
+
+    def events_backwards(self) -> Iterator[ledger.Recorded]:
+        """Every event, the newest first, read page by page as it is asked for."""
+        return ledger.backwards(self.store)
+
+    def leaf(self, event: Event) -> bytes:
+        """An event exactly as it is recorded: the canonical bytes of its envelope."""
+        return canonical_bytes(event.envelope(self.store.namespace), root="event")
 
     # -- engines --------------------------------------------------------------------------------
 

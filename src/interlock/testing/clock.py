@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import threading
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from interlock.adapters.plain.tool import Duration
 
 
 class ManualClock:
@@ -18,10 +22,17 @@ class ManualClock:
         with self._lock:
             return self._now
 
-    def advance(self, by: timedelta) -> datetime:
-        """Move by a span (backwards where it is negative) and say the time then."""
+    def advance(self, by: Duration) -> datetime:
+        """Move by a span, a `timedelta` or text such as `"25h"` (backwards where it is negative); says the time then.
+
+        Raises `SettingsError` `bad_duration` for what is none. Nothing else happens: what is due by the new time
+        (a card that expires, say) happens when a worker or a decision looks, as it does in operation.
+        """
+        from interlock.adapters.plain.tool import duration
+
+        length = duration("clock.advance", "by", {"by": by}) or timedelta()
         with self._lock:
-            self._now += by
+            self._now += length
             return self._now
 
     def set(self, now: datetime) -> None:

@@ -14,6 +14,7 @@ from interlock.domain.errors import DecisionError, SettingsError
 from interlock.domain.reviewers import Principal, PrincipalKind
 from interlock.kernel import CardView
 from interlock.kernel.desk import ReviewDesk
+from interlock.testing.matching import call, matches, recorded_call
 
 if TYPE_CHECKING:
     from interlock.compose import Interlock
@@ -107,12 +108,27 @@ class ScriptedReviewer:
                 decided.append(receipt)
         return decided
 
-    def decide(self, said: Said, tool: str | None = None) -> Receipt:
-        """Decide the only open card (of `tool`); raises `DecisionError` where there is none, or more than one."""
-        found = [view for view in self.open() if tool is None or view.about.action.tool == tool]
+    def decide(self, said: Said, tool: str | None = None, **arguments: object) -> Receipt:
+        """Decide the one open card (of `tool`, with these arguments).
+
+        Raises `DecisionError` where there is none, or more than one; it lists the open ones.
+        """
+        __tracebackhide__ = True
+        there = self.open()
+        found = [
+            view
+            for view in there
+            if tool in (None, view.about.action.tool) and matches(view.about.current.arguments, arguments)
+        ]
         if len(found) != 1:
-            about = f" of {tool}" if tool else ""
-            raise DecisionError("unknown_interrupt", f"{len(found)} cards{about} are open, not one")
+            wanted = f" of {call(tool or 'any tool', arguments) if arguments else tool}" if tool or arguments else ""
+            cards = ", ".join(recorded_call(each.about.action.tool, each.about.current.arguments) for each in there)
+            raise DecisionError(
+                "unknown_interrupt",
+                f"{'no card' if not found else f'{len(found)} cards'}{wanted} {'is' if not found else 'are'} open, "
+                "and one was to be decided",
+                f"Open: {cards}." if cards else "Nothing is open.",
+            )
         receipt = self._see(found[0], said)
         if receipt is None:
             raise DecisionError("bad_verdict", "None decides nothing")

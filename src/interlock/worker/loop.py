@@ -28,7 +28,8 @@ class Worker:
     """Resumes runs and carries out rollbacks, one at a time in one thread.
 
     `resume` goes on with a run in this thread, `rollback` undoes an action; `knows` tells whether a
-    workflow is known here: work of others is left to others. `on_pass` is told of every run after its pass.
+    workflow is known here: work of others is left to others. `on_start` is told of every run before its pass,
+    `on_pass` after it, `on_rollback` of every action whose undoing has ended, well or not.
     """
 
     def __init__(
@@ -39,12 +40,16 @@ class Worker:
         rollback: Callable[[Work], None],
         knows: Callable[[str], bool],
         on_pass: Callable[[Run], None] = lambda _: None,
+        on_start: Callable[[Run], None] = lambda _: None,
+        on_rollback: Callable[[Work], None] = lambda _: None,
     ) -> None:
         self._kernel = kernel
         self._resume = resume
         self._rollback = rollback
         self._knows = knows
         self._on_pass = on_pass
+        self._on_start = on_start
+        self._on_rollback = on_rollback
         self._stop = threading.Event()
         self._looked_after = 0.0
 
@@ -92,6 +97,7 @@ class Worker:
         try:
             if work.kind is WorkKind.ROLLBACK:
                 self._rollback(work)
+                self._on_rollback(work)
             else:
                 self._resume_run(work)
         except RunError as error:
@@ -119,6 +125,7 @@ class Worker:
         run = self._kernel.run(work.run)
         if run is None or run.state in (RunState.FINISHED, RunState.CANCELLED, RunState.FAILED):
             return
+        self._on_start(run)
         self._on_pass(self._resume(run))
 
     def _give_back(self, work: Work, error: Exception) -> None:

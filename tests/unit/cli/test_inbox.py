@@ -102,3 +102,23 @@ def test_watching_shows_the_list_again_when_it_changes_until_ctrl_c(shop: Any, m
     assert "1 waits for you." in done.stdout
     assert "2 wait for you." in done.stdout
     assert "Traceback" not in done.output
+
+
+def test_a_process_that_died_with_something_in_hand_is_told(shop: Any) -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import os\nfrom interlock import Interlock\n"
+        f"il = Interlock({shop.url!r}, agent='billing')\n"
+        "@il.tool('compensable', interrupt_policy='none')\ndef act() -> None: os._exit(1)\n"
+        "@il.workflow\ndef dying() -> None: act()\n"
+        "dying.start(key='dying')\n"
+    )
+    shop.held_mail()
+    assert "gone" not in shop.cli("inbox").output
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 1
+    said = " ".join(shop.cli("inbox").output.split())
+    assert "! 1 process is gone and left 1 started action and 1 run behind. The next worker looks after that:" in said
+    shop.work()
+    assert "gone and left" not in shop.cli("inbox").output

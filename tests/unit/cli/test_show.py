@@ -160,16 +160,15 @@ def test_the_story_of_a_run_tells_who_asked_read_proposed_decided_and_did(shop: 
     assert order(
         text,
         "finished",
-        "asked",
-        "billing to do mail(",
-        "Read",
-        'Find invoices: "overdue"',
-        "Reading only, so nobody was asked.",
-        "Proposed",
-        "Held:",
+        "asked billing to do mail",
+        "READ",
+        "Find invoices: status “overdue”",
+        "Reading changes nothing, so nobody was asked.",
+        "PROPOSED",
+        "Held for a person:",
         "approved",
         "“go”",
-        "Did",
+        "DID",
         "queued",
         "RESULT",
     )
@@ -227,3 +226,9 @@ def test_runs_are_listed_newest_first_and_by_state(shop: Any) -> None:
     text = shop.cli("runs").output
     assert "mail-1" in text
     assert "waiting" in text
+
+
+def test_the_exact_document_is_one_line_that_can_be_copied(shop: Any, long_text: str) -> None:
+    fingerprint = shop.held_mail(body=long_text)
+    document = shop.json("show", fingerprint, "--exact")["document"]
+    assert document in shop.cli("show", fingerprint, "--exact").output.splitlines()

@@ -77,7 +77,9 @@ def test_a_rollback_asks_and_a_worker_does_it(shop: Any, terminal: list[str]) ->
     assert shop.cli("rollback", action).exit_code == 1
     terminal.append("y")
     done = shop.cli("rollback", action)
-    assert 'To be undone: Refund 480.00, order "88-1204".' in done.output
+    assert "This was done: Refund 480.00, order 88-1204" in done.output
+    assert "Asked: Refund 480.00, order 88-1204 is to be undone, and is not yet." in done.output
+    assert f"interlock --url {shop.url} show refund-1" in done.output
     shop.work()
     assert shop.json("show", "refund-1")["actions"][0]["state"] == "rolled_back"
     assert "Undone" in shop.cli("show", "refund-1").output
@@ -97,3 +99,22 @@ def test_a_rollback_with_nobody_to_ask_needs_yes(shop: Any) -> None:
     action = shop.json("show", "refund-1")["actions"][0]["id"]
     assert "[not_confirmed]" in shop.cli("rollback", action).stderr
     assert shop.json("rollback", action, "--yes")["work"].startswith("rollback:")
+
+
+def test_a_freeze_of_what_nobody_knows_holds_and_warns(shop: Any) -> None:
+    shop.held_mail()
+    done = shop.cli("freeze", "tool", "send_emial")
+    assert done.exit_code == 0
+    assert "Warning: no tool send_emial is known in this store. Did you mean send_email?" in done.output
+    assert (
+        "no agent biling is known in this store. Did you mean billing?" in shop.cli("freeze", "agent", "biling").output
+    )
+    assert "there is no run mail-2 in this store yet." in shop.cli("freeze", "run", "mail-2").output
+    assert len(shop.json("release", "run", "mail-2")["freezes"]) == 2
+    for known in (("tool", "send_email"), ("tool", "find_invoices"), ("agent", "billing"), ("run", "mail-1"), ("all",)):
+        assert shop.json("freeze", *known)["warning"] is None, known
+
+
+def test_a_cancelled_run_says_how_many_actions_still_run(shop: Any) -> None:
+    shop.held_mail()
+    assert "still" not in shop.cli("cancel", "mail-1").output

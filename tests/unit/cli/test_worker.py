@@ -65,7 +65,10 @@ def test_a_run_that_a_script_started_is_finished_by_a_worker_that_imports_it(app
     done = cli(app, "worker", "shopapp:il", "--once")
     assert done.returncode == 0, done.stderr
     assert "1 workflow: mail" in done.stdout
-    assert "finished         mail  m" in done.stdout
+    assert [line.split("  ", 1)[1] for line in done.stdout.splitlines()[2:4]] == [
+        "mail  m  goes on",
+        "mail  m  finished: “sent”",
+    ]
     assert "Idle; 1 piece of work done." in done.stdout
     assert (app / "sent").read_text() == "ana"
 
@@ -165,3 +168,33 @@ def test_the_worker_in_this_process_says_what_it_knows(shop: Any, monkeypatch: p
             signal.signal(number, handler)
     assert done.exit_code == 0, done.output
     assert "Idle; nothing was due." in done.output
+
+
+def test_a_worker_tells_of_a_pause_a_failure_and_an_undoing(shop: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    from interlock.cli import work
+    from interlock.cli.frame import Global
+
+    state = Global()
+    undoing: list[Any] = []
+    loop = shop.il.worker(
+        on_start=lambda run: work._say(run, "goes on"),
+        on_pass=lambda run: work._tell(shop.il, run, state),
+        on_rollback=undoing.append,
+    )
+
+    def said() -> list[str]:
+        loop.run_until_idle()
+        return [line.split("  ", 1)[1] for line in capsys.readouterr().out.splitlines()]
+
+    shop.refunding.submit("88-1204", key="refund-1")
+    fingerprint = shop.waiting("refund-1") if said() else ""
+    shop.cli("approve", fingerprint, "--yes")
+    assert said() == ["refunding  refund-1  goes on", "refunding  refund-1  finished: “refunded”"]
+    shop.cli("rollback", shop.json("show", "refund-1")["actions"][0]["id"], "--yes")
+    said()
+    work._undone(shop.il, undoing[0])
+    assert capsys.readouterr().out.rstrip().endswith("refund-1  rolled back: Refund 480.00, order 88-1204")
+    shop.mail.submit("ap@x.example", key="mail-1")
+    assert said()[-1] == f"mail  mail-1  waits for a person: 1 card, {shop.waiting('mail-1')}"
+    shop.cli("reject", shop.waiting("mail-1"), "--note", "no")
+    assert said()[-1].startswith("mail  mail-1  failed: Refused")

@@ -1,0 +1,168 @@
+"""What the contract of adapters is made of: a plan for an agent, tools that note their effects, a store cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from interlock.domain.errors import StoreError
+from interlock.ports.store import Rows, Store, Unit
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call that the agent makes: a tool by its name, and its only argument."""
+
+    tool: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the agent does: turns one after another, the calls of a turn at once.
+
+    With `swallows` its code catches whatever a call raises, a pause included, and goes on to the next turn.
+    """
+
+    turns: tuple[tuple[Call, ...], ...]
+    swallows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the agent was told of one call: every word (result, refusal, the reviewer's note), and a refusal's kind."""
+
+    text: str
+    refused: str = ""
+
+
+class ToolsUnderTest:
+    """Tools that note in `effects` what they really did, as `send bob`; every one takes `to` and returns that text.
+
+    `look` reads only, `note` is reversible, `send` is irreversible, `job` is a composite that calls `send`. Guard
+    `functions` (or `async_functions`) with `keywords[name]`, and say in `inside` how a tool calls a guarded one.
+    """
+
+    keywords: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+        {
+            "look": {"reversibility": "read_only"},
+            "note": {"reversibility": "reversible"},
+            "send": {"reversibility": "irreversible"},
+            "job": {"reversibility": "irreversible", "composite": True},
+        }
+    )
+
+    def __init__(self) -> None:
+        self.effects: list[str] = []
+        self.after_an_effect: Callable[[], None] = lambda: None
+        self.inside: Callable[[str, str], Any] = _nobody
+
+    @property
+    def functions(self) -> dict[str, Callable[[str], str]]:
+        """The tools by name."""
+
+        def look(to: str) -> str:
+            """Look something up."""
+            return f"look {to}"
+
+        def note(to: str) -> str:
+            """Note something."""
+            return self._did(f"note {to}")
+
+        def send(to: str) -> str:
+            """Send something that cannot be taken back."""
+            return self._did(f"send {to}")
+
+        def job(to: str) -> str:
+            """Do a job that sends something."""
+            return str(self.inside("send", to))
+
+        return {"look": look, "note": note, "send": send, "job": job}
+
+    @property
+    def async_functions(self) -> dict[str, Callable[[str], Awaitable[str]]]:
+        """The same tools, asynchronous."""
+
+        async def look(to: str) -> str:
+            """Look something up."""
+            return f"look {to}"
+
+        async def note(to: str) -> str:
+            """Note something."""
+            return self._did(f"note {to}")
+
+        async def send(to: str) -> str:
+            """Send something that cannot be taken back."""
+            return self._did(f"send {to}")
+
+        async def job(to: str) -> str:
+            """Do a job that sends something."""
+            return str(await self.inside("send", to))
+
+        return {"look": look, "note": note, "send": send, "job": job}
+
+    def _did(self, effect: str) -> str:
+        self.effects.append(effect)
+        self.after_an_effect()
+        return effect
+
+
+class CutStore:
+    """Wraps a store; from `cut` on its process reaches it no more, as if it had died: no rows and no beats arrive."""
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+        self._gone = False
+
+    def cut(self) -> None:
+        """Cut the line."""
+        self._gone = True
+
+    @property
+    def namespace(self) -> str:
+        """As the inner store's."""
+        return self._inner.namespace
+
+    @property
+    def namespace_key(self) -> bytes:
+        """As the inner store's."""
+        return self._inner.namespace_key
+
+    def write(self, unit: Unit[R]) -> Future[R]:
+        """Carry out a unit, unless cut off."""
+        return self._reached().write(unit)
+
+    def write_later(self, unit: Unit[Any]) -> None:
+        """Carry out a unit that nobody waits for, unless cut off."""
+        self._reached().write_later(unit)
+
+    def read(self, query: Callable[[Rows], R]) -> R:
+        """Answer a query, unless cut off."""
+        return self._reached().read(query)
+
+    def flush(self) -> None:
+        """As the inner store's; nothing where cut off."""
+        if not self._gone:
+            self._inner.flush()
+
+    def wait_for_change(self, timeout: float) -> bool:
+        """As the inner store's."""
+        return self._inner.wait_for_change(timeout)
+
+    def close(self) -> None:
+        """As the inner store's."""
+        self._inner.close()
+
+    def _reached(self) -> Store:
+        if self._gone:
+            raise StoreError("injected", "this process is cut off from its store", "Nothing to mend: a test asked.")
+        return self._inner
+
+
+def _nobody(tool: str, to: str) -> str:
+    raise LookupError(f"say in tools.inside how a tool calls {tool}({to!r})")
