@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from interlock.cli import paper
-from interlock.cli.headline import NATURE, by_risk, consequence, headline, needs_whole, what_card
+from interlock.cli.asking_card import draw_bounds, draw_checks, draw_wanted, example, follows, grave, plate
+from interlock.cli.headline import by_risk, headline, needs_whole, what_card
 from interlock.cli.outlook import typed
 from interlock.cli.paper import AGENT, AGENT_EDGE, DANGER, FOLDED, QUIET, STRONG, VALUE_EDGE, Piece, Sheet
 from interlock.cli.standing import decided, standing
 from interlock.cli.values import Value, disguised, impostor, texts, value_of
 from interlock.cli.words import ENDINGS, clock, count, deadline, label, span, verb, who
 from interlock.display import look_alike, plain
+from interlock.domain.decision import Verdict
 from interlock.domain.interrupt import InterruptKind
-from interlock.domain.tool import Reversibility
+from interlock.domain.lifecycle import verdicts
 from interlock.kernel.shown import hidden_paths, masked_value
 from interlock.kernel.views import CardView
 from interlock.schema import Json
@@ -58,35 +60,24 @@ class Page:
 def draw_card(sheet: Sheet, page: Page) -> None:
     """Draw an action's card."""
     view = page.view
-    final = view.about.tool.worst is Reversibility.IRREVERSIBLE
+    final = grave(view)
     sheet.rule("━" if final else "─", DANGER if final else STRONG)
-    sheet.ends(plate(page), clocks(view))
+    sheet.ends(plate(view), clocks(view))
     sheet.line((headline(view.about.action.tool, page.arguments, limit=100), STRONG), hang=2)
     draw_context(sheet, view)
     sheet.rule()
     draw_fields(sheet, page)
     sheet.rule()
     draw_preview(sheet, page)
-    sheet.row("WHAT HAPPENS", (consequence(view.about.tool), STRONG))
+    draw_wanted(sheet, view)
+    sheet.row("WHAT HAPPENS", (follows(view), STRONG))
+    draw_checks(sheet, view)
     draw_agent(sheet, page)
     draw_reasons(sheet, view)
+    draw_bounds(sheet, view)
     draw_history(sheet, page)
     if view.card.open and page.verbs:
         draw_verbs(sheet, page)
-
-
-def plate(page: Page) -> list[Piece]:
-    """What kind of act this is: filled where it cannot be undone."""
-    tool, ruling = page.view.about.tool, page.view.about.action.ruling
-    nature = f" {NATURE[tool.reversibility].upper()} "
-    parts: list[Piece] = (
-        [(nature, "reverse bold")]
-        if tool.worst is Reversibility.IRREVERSIBLE
-        else [("[", ""), (nature.strip(), STRONG), ("]", "")]
-    )
-    reach = sorted(each.value for each in tool.reach)
-    words = [*reach, ruling.policy.value.replace("_", " ")]
-    return [*parts, f" {' · '.join(words)}"]
 
 
 def clocks(view: CardView) -> list[Piece]:
@@ -316,11 +307,16 @@ def draw_verbs(sheet: Sheet, page: Page) -> None:
     else:
         sheet.row("DECIDE", 'Each takes --note "…": words that reach the agent.')
     full = " --full" if page.must_open else ""
-    sheet.raw(f"  {prefix} reject   {ref}")
-    sheet.raw(f'  {prefix} redirect {ref} --note "what it should know"')
-    sheet.raw(f"  {prefix} modify   {ref} --set name=value{full}")
-    sheet.raw(f"  {prefix} respond  {ref} --result JSON")
-    sheet.raw(f"  {prefix} approve  {ref}{full}")
+    fitting = verdicts(page.view.about.action)
+    for verdict, more in (
+        (Verdict.REJECT, ""),
+        (Verdict.REDIRECT, ' --note "what it should know"'),
+        (Verdict.MODIFY, f" --set name=value{full}"),
+        (Verdict.RESPOND, f" --result {example(page.view)}"),
+        (Verdict.APPROVE, full),
+    ):
+        if verdict in fitting:
+            sheet.raw(f"  {prefix} {verdict.value:8} {ref}{more}")
 
 
 def is_reconcile(view: CardView) -> bool:

@@ -62,12 +62,20 @@ def redirect(state: Global, ref: str, digest: str | None, note: str) -> int:
 @deciding
 @click.option("--result", required=True, metavar="JSON", help="The result, as JSON of the declared type.")
 def respond(state: Global, ref: str, digest: str | None, note: str, result: str) -> int:
-    """Give the result yourself: it stands in for the tool's, which does not run. With --json: a receipt."""
-    value = read_json(result, "--result")
+    """Answer a question, or give the result yourself: the tool does not run. With --json: a receipt.
+
+    Where the result is text, it needs no quotation marks.
+    """
+    from interlock.cli.asking_card import takes_text
+    from interlock.domain.interrupt import InterruptKind
+
     with desk_of(state) as desk:
         card = named(desk, ref, digest)
+        value = read_json(result, "--result", text=takes_text(card.view))
         receipt = desk.respond(card.id, digest=card.digest, result=value, note=note, shown=_unshown())
-        return report(desk, state, receipt, "Your result stands in; the tool does not run.")
+        asked = card.view.card.kind is InterruptKind.QUESTION
+        done = "Your answer goes to the agent." if asked else "Your result stands in; the tool does not run."
+        return report(desk, state, receipt, done)
 
 
 @click.command("revoke", cls=StoreCommand)

@@ -91,8 +91,11 @@ def ask(question: str) -> bool:
     return click.confirm(question, default=False)
 
 
-def read_json(text: str, what: str) -> object:
-    """Parse JSON that a person typed; a usage error where it is none, has a key twice, or holds NaN."""
+def read_json(given: str, what: str, *, text: bool = False) -> object:
+    """Parse JSON that a person typed; a usage error where it is none, has a key twice, or holds NaN.
+
+    Where `text` is wanted, what is no JSON is the text itself.
+    """
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         keys = [key for key, _ in pairs]
@@ -104,8 +107,10 @@ def read_json(text: str, what: str) -> object:
         raise ValueError(f"{constant} is no JSON")
 
     try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
+        return json.loads(given, object_pairs_hook=once, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
+        if text:
+            return given
         raise click.UsageError(
             f"{what} is not valid JSON: {error}. Text needs quotation marks: '\"like this\"'"
         ) from None

@@ -45,7 +45,7 @@ _RUNS = (
     "table",
     "attachments",
 )
-_TITLES = ("subject", "title", "name", "reason", "id", "order", "customer")
+_TITLES = ("question", "task", "subject", "title", "name", "reason", "id", "order", "customer")
 _RANKS = {name: rank for rank, names in enumerate((_WHERE, _MONEY, _RIGHTS, _RUNS, _TITLES)) for name in names}
 _TARGETS = ("to", "recipient", "recipients", "payee", "beneficiary", "iban", "email", "phone", "channel", "address")
 
@@ -173,6 +173,8 @@ def consequence(tool: ToolSpec) -> str:
         Reach.PRIVILEGE: "It changes who may do what.",
         Reach.DELEGATES: "It sets another agent going.",
     }
+    if tool.composite:
+        said += " Guarded calls inside it ask for themselves."
     parts = [said, *(words for reach, words in more.items() if reach in tool.reach)]
     if tool.cost is not None:
         parts.append(f"Declared cost: {tool.cost:f}.")

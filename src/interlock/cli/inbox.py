@@ -117,12 +117,17 @@ def _watch(desk: ReviewDesk, state: Global, limit: int) -> int:
 def _band(view: CardView) -> tuple[str, str, str, str, str]:
     """Key, title, what it means, rule and style of the band that a card belongs to."""
     from interlock.cli import paper
+    from interlock.cli.asking_card import only_shown
     from interlock.domain.interrupt import InterruptKind
     from interlock.domain.tool import Reversibility
 
     tool = view.about.tool
     if view.card.kind is InterruptKind.RECONCILE:
         return "in_doubt", "IN DOUBT", "started, and nobody knows whether it happened", "═", paper.DOUBT
+    if view.card.kind is InterruptKind.QUESTION:
+        return "question", "QUESTIONS", "an agent waits for an answer", "─", paper.STRONG
+    if only_shown(view):
+        return "observed", "OBSERVED", "a framework pauses by itself; the answer is passed on", "─", paper.STRONG
     if tool.worst is Reversibility.IRREVERSIBLE:
         return "irreversible", "IRREVERSIBLE", "once it runs, nobody can take it back", "━", paper.DANGER
     if tool.worst is Reversibility.COMPENSABLE or tool.reach or tool.cost is not None:
@@ -130,7 +135,7 @@ def _band(view: CardView) -> tuple[str, str, str, str, str]:
     return "other", "THE REST", "can be undone", "┄", ""
 
 
-_ORDER = ("in_doubt", "irreversible", "costly", "other")
+_ORDER = ("in_doubt", "irreversible", "costly", "question", "observed", "other")
 
 
 def draw_inbox(sheet: Sheet, cards: Sequence[CardView], prefix: str, *, more: bool = False) -> None:

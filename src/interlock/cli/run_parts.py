@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import cast
 
 from interlock.cli import paper
+from interlock.cli.asking_card import bounds
 from interlock.cli.headline import by_risk, what
 from interlock.cli.paper import AGENT, AGENT_EDGE, DANGER, DOUBT, GOOD, QUIET, STRONG, VALUE_EDGE, Sheet
 from interlock.cli.standing import REFUSALS, tree_of
@@ -15,7 +16,7 @@ from interlock.cli.story import Moment, Part
 from interlock.cli.values import value_of
 from interlock.cli.words import clock, count, label, span, verb, who
 from interlock.display import plain
-from interlock.domain.action import ActionState
+from interlock.domain.action import ActionKind, ActionState
 from interlock.domain.events import Event, EventType
 from interlock.domain.run import Run
 from interlock.kernel.views import ActionView, RunView
@@ -72,9 +73,12 @@ def draw_knew(sheet: Sheet, view: RunView, values: Values) -> None:
     versions = _versions(run)
     if versions:
         sheet.row("VERSIONS", versions)
+    if run.ticket is not None:
+        sheet.row("MAY DO", "; ".join(bounds(run.ticket)) or "anything that policy and people let go")
     read, steps = _recorded(view)
     _draw_calls(sheet, "READ", read, view.now, values)
     _draw_calls(sheet, "WORKED OUT", steps, view.now, values)
+    _draw_decisions(sheet, view, values)
 
 
 def _versions(run: Run) -> str:
@@ -111,6 +115,26 @@ def _draw_calls(sheet: Sheet, title: str, events: Sequence[Event], now: datetime
         sheet.row("", (f"and {count(len(calls) - len(shown), 'other call')}", QUIET))
     if events and title == "READ":
         sheet.row("", ("Reading changes nothing, so nobody was asked.", QUIET))
+
+
+def _draw_decisions(sheet: Sheet, view: RunView, values: Values) -> None:
+    """What the agent decided by itself: what it chose, what else it considered, why, and from what."""
+    for number, event in enumerate(each for each in view.events if each.type is EventType.AGENT_DECIDED):
+        said = event.body.get("considered")
+        others = (
+            [values("", each, 40) for each in said if each != event.body.get("chosen")]
+            if isinstance(said, list)
+            else []
+        )
+        chosen = f": {values('', event.body['chosen'])}" if "chosen" in event.body else ""
+        rather = f", rather than {', '.join(others)}" if others else ""
+        kind = plain(str(event.body.get("kind", "")), limit=60)
+        at = (f"{clock(event.at, view.now, seconds=True)}  ", QUIET)
+        sheet.row("DECIDED" if number == 0 else "", [at, (f"{kind}{chosen}{rather}", AGENT)], edge=AGENT_EDGE)
+        if event.body.get("because"):
+            sheet.row("", (f"“{plain(str(event.body['because']), limit=300)}”", AGENT), edge=AGENT_EDGE)
+        if "inputs" in event.body:
+            sheet.row("", (f"from {values('', event.body['inputs'], 200)}", QUIET), edge=AGENT_EDGE)
 
 
 def _call(event: Event, values: Values) -> str:
@@ -183,6 +207,8 @@ def _state(about: ActionView) -> tuple[str, str]:
     if action.state is ActionState.REFUSED:
         said = REFUSALS[action.refusal] if action.refusal else "refused"
         return f"did not run: {said.partition(':')[0]}", DANGER
+    if action.state is ActionState.DONE and action.traits.kind is not ActionKind.CALL and action.claimed_at is None:
+        return "answered", GOOD
     if action.answered_by and action.claimed_at is None:
         return "did not run: answered by a person", STRONG
     return _STATES[action.state]

@@ -8,6 +8,7 @@ from typing import cast
 
 from interlock.cli.headline import headline
 from interlock.cli.standing import REFUSALS
+from interlock.cli.values import literal
 from interlock.cli.words import count, who
 from interlock.display import plain
 from interlock.domain.events import Event, EventType
@@ -42,7 +43,7 @@ def _because(event: Event, key: str) -> str:
     return "" if not said else f": “{said}”" if key in _WRITTEN else f": {said}"
 
 
-_WRITTEN = ("note", "reason", "words")
+_WRITTEN = ("note", "reason", "words", "because")
 
 
 def _call(event: Event, about: ActionView | None) -> str:
@@ -122,6 +123,23 @@ def _decided(event: Event, about: ActionView | None) -> str:
             return f"{name} {verdict}ed {call}{note}"  # reject, redirect
 
 
+def _revealed(event: Event, about: ActionView | None) -> str:
+    paths = event.body.get("paths")
+    names = ", ".join(plain(str(each), limit=40) for each in paths) if isinstance(paths, list) else "something"
+    return f"{_actor(event)} looked at what the card of {_call(event, about)} hides: {names}"
+
+
+def _decided_alone(event: Event, _: ActionView | None) -> str:
+    chosen = event.body.get("chosen")
+    what = f": {plain(literal(chosen), limit=80)}" if chosen is not None else ""
+    return f"{_actor(event)} decided by itself on {_words(event, 'kind')}{what}{_because(event, 'because')}"
+
+
+def _adopted(event: Event, _: ActionView | None) -> str:
+    digest = str(event.body.get("policy_digest", ""))
+    return f"{_words(event, 'agent')} is ruled by another policy from here on ({plain(digest, limit=20)})"
+
+
 def _undecided(event: Event, about: ActionView | None) -> str:
     verdict = _words(event, "verdict").replace("_", " ")
     return f"{_actor(event)} tried to {verdict} {_call(event, about)}, which did not count [{_words(event, 'code')}]"
@@ -193,6 +211,10 @@ _SENTENCES: dict[EventType, Callable[[Event, ActionView | None], str]] = {
     EventType.ROLLBACK_DONE: _about("{call} was undone", "words"),
     EventType.ROLLBACK_FAILED: _about("{call} could not be undone, or that is not known", "words"),
     EventType.ROLLBACK_CONFLICTED: _about("{call} was not undone: the world had moved on", "words"),
+    EventType.ANSWER_DELIVERED: _about("the framework that had paused was handed the approval of {call}"),
+    EventType.VALUE_REVEALED: _revealed,
+    EventType.AGENT_DECIDED: _decided_alone,
+    EventType.POLICY_ADOPTED: _adopted,
     EventType.FREEZE_SET: lambda event, _: _freeze(event, "froze"),
     EventType.FREEZE_RELEASED: lambda event, _: _freeze(event, "released"),
     EventType.PROCESS_LOST: _lost,

@@ -2,11 +2,11 @@
 What is hidden or masked on a card is so here, too: `hidden` names it, and `interlock reveal` shows it.
 
 - a card: fingerprint id kind digest open ending revision opened_at expires_at ended_at why previous now what action
-  run agent_says reasons; from `show` also arguments typed hidden preview no_preview tool_expects slices revisions
-  decisions cards others frozen needs_whole folded mode
+  run agent_says reasons; from `show` also arguments typed hidden preview no_preview tool_expects slices checks answers
+  revisions decisions cards others frozen needs_whole folded mode
 - an action: id state tool agent attempt reversibility reach cost policy profile answered_by refusal words result
   failure
-- a run: id state agent workflow thread owner started_at updated_at pass attention result failure
+- a run: id state agent workflow thread owner started_at updated_at pass attention ticket result failure
 - a decision: id verdict by at note revision digest channel mode
 - a receipt: verdict state late replayed decision card next outlook shown
 """
@@ -25,7 +25,8 @@ from interlock.display import mask_secrets
 from interlock.domain.decision import Decision
 from interlock.domain.events import Event
 from interlock.domain.interrupt import Interrupt
-from interlock.domain.run import Freeze, Run
+from interlock.domain.lifecycle import verdicts
+from interlock.domain.run import Freeze, Run, Ticket
 from interlock.kernel.shown import hidden_paths, masked_value, shown_plain
 from interlock.kernel.views import ActionView, CardView, RunView
 from interlock.schema import Json
@@ -154,9 +155,14 @@ def run(row: Run) -> Shape:
         "updated_at": instant(row.updated_at),
         "pass": row.pass_no,
         "attention": row.attention or None,
+        "ticket": _ticket(row.ticket),
         "result": plain_value(row.result),
         "failure": plain_value(row.failure),
     }
+
+
+def _ticket(ticket: Ticket | None) -> Shape | None:
+    return None if ticket is None else {**ticket.terms(), "used": ticket.used, "spent": f"{ticket.spent:f}"}
 
 
 def run_whole(view: RunView) -> Shape:
@@ -240,4 +246,6 @@ def _told(view: CardView) -> Shape:
         "no_preview": masked_value("", preview.failed) if preview is not None and preview.text is None else None,
         "tool_expects": masked_value("", facts.get("tool_expects")),
         "slices": facts.get("slices") or {},
+        "checks": masked_value("", facts.get("notes") or []),
+        "answers": [each.value for each in verdicts(view.about.action)] if view.card.open else [],
     }

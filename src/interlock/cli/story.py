@@ -12,7 +12,7 @@ from interlock.cli.standing import REFUSALS, failure, result
 from interlock.cli.values import value_of
 from interlock.cli.words import label, span, who
 from interlock.display import plain
-from interlock.domain.action import ActionState
+from interlock.domain.action import ActionKind, ActionState
 from interlock.domain.events import Event, EventType
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.tool import Reversibility
@@ -90,7 +90,10 @@ class Teller:
         """An action came up: held for people, let through, or refused at once."""
         reasons = "; ".join(reason.words for reason in about.action.ruling.reasons)
         if event.type is EventType.ACTION_HELD:
-            yield Moment(event.at, "", notes=(f"Held for a person: {_words(event, 'why') or plain(reasons)}.",))
+            why = _words(event, "why") or plain(reasons)
+            yield Moment(
+                event.at, "", notes=(f"Held for a person: {why}{'' if why.endswith(('?', '!', '.')) else '.'}",)
+            )
         elif event.type is EventType.ACTION_CLEARED:
             yield Moment(event.at, "", notes=(f"Nobody was asked: {plain(reasons)}.",))
         else:
@@ -122,9 +125,13 @@ class Teller:
                 kept = "The agent got these words and plans again."
                 yield Moment(event.at, f"{name} redirected{waited}", said, (kept,))
             case "respond":
-                text = f"result {self._result(about)}"
-                notes = ("The tool did not run.", *([said] if said else []))
-                yield Moment(event.at, f"{name} answered in its place{waited}", text, notes)
+                kind, words = about.action.traits.kind, (said,) if said else ()
+                if kind is ActionKind.CALL:
+                    text = f"result {self._result(about)}"
+                    notes = ("The tool did not run.", *words)
+                    yield Moment(event.at, f"{name} answered in its place{waited}", text, notes)
+                else:
+                    yield Moment(event.at, f"{name} answered{waited}", self._result(about), words, tone="good")
             case verdict:
                 yield Moment(event.at, f"{name} {plain(verdict, limit=40)}{waited}")
 
@@ -183,6 +190,11 @@ class Teller:
         paths = event.body.get("paths")
         names = ", ".join(plain(str(each), limit=40) for each in paths) if isinstance(paths, list) else ""
         yield Moment(event.at, f"{who(event.actor)} looked", f"at what is hidden: {names}")
+
+    def handed_over(self, event: Event, _: ActionView) -> Iterator[Moment]:
+        """The framework that paused by itself got its answer."""
+        notes = ("What it did with it is not known here.",)
+        yield Moment(event.at, "The framework was told", "", notes, tone="good")
 
     def rolled_back(self, event: Event, _: ActionView) -> Iterator[Moment]:
         """An action was undone, or not."""
@@ -243,6 +255,7 @@ _TELLERS: dict[EventType, tuple[_Told, Part]] = {
     **dict.fromkeys((EventType.ACTION_HELD_AGAIN, EventType.APPROVAL_REVOKED), (Teller.held_again, Part.TOLD)),
     EventType.DECISION_RECORDED: (Teller.decided, Part.TOLD),
     EventType.VALUE_REVEALED: (Teller.revealed, Part.TOLD),
+    EventType.ANSWER_DELIVERED: (Teller.handed_over, Part.DID),
     **dict.fromkeys((
         EventType.ACTION_CLAIMED, EventType.ACTION_DONE, EventType.ACTION_FAILED, EventType.ACTION_IN_DOUBT,
         EventType.LATE_OUTCOME_RECORDED, EventType.OUTCOME_CONFLICTED,

@@ -289,7 +289,7 @@ class InProcessGate(Holder):
         ruling = rule(self.policy, request.spec, request.rationale, environment=environment)
         for objection in request.checked.objections:
             ruling = ruling.stricter(objection.policy, objection.reason)
-        return ruling if request.asking is None else held_by(ruling, request.asking)
+        return ruling if request.asking is None else held_by(ruling, request.asking, ours=bool(request.spec.target))
 
     def report_pause(self, request: ActionRequest) -> Future[Standing]:
         if request.asking is None or request.asking.kind is not ActionKind.OBSERVED:

@@ -22,7 +22,13 @@ def asked(policy: PolicySet, asking: Asking) -> Ruling:
     )
 
 
-def held_by(ruling: Ruling, asking: Asking) -> Ruling:
-    """The ruling on a call at which a framework pauses by itself: held, and still denied where it is denied."""
+def held_by(ruling: Ruling, asking: Asking, *, ours: bool) -> Ruling:
+    """The ruling on a pause that a framework makes by itself: held, and still denied where it is denied.
+
+    `ours` says that a guarded tool of ours is to follow; else there is none that anybody could have declared.
+    """
     held = ruling.stricter(InterruptPolicy.HARD_STOP, Reason("observed", asking.why))
-    return replace(held, expires_in=asking.expires_in or ruling.expires_in)
+    if ours:
+        return replace(held, expires_in=asking.expires_in or ruling.expires_in)
+    reasons = tuple(reason for reason in held.reasons if reason.code != "undeclared")
+    return replace(held, reasons=reasons, expires_in=asking.expires_in or LATER)

@@ -62,7 +62,7 @@ class Shop:
         def reopening(number: int) -> int:
             return reopen(list(range(number)), datetime(2026, 6, 9, tzinfo=UTC))
 
-        self.send_email = send_email
+        self.send_email, self.refund = send_email, refund
         self.mail, self.refunding, self.reopening = mail, refunding, reopening
 
     def cli(self, *args: str, **kwargs: Any) -> Result:

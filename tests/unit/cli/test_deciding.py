@@ -117,8 +117,8 @@ def test_a_redirection_needs_words(shop: Any) -> None:
 
 def test_a_response_stands_in_for_the_result(shop: Any) -> None:
     fingerprint = shop.held_mail()
-    assert shop.cli("respond", fingerprint, "--result", "sent").exit_code == 2
-    done = shop.cli("respond", fingerprint, "--result", '"by hand"')
+    assert shop.cli("respond", fingerprint, "--result", "5").exit_code == 1
+    done = shop.cli("respond", fingerprint, "--result", "by hand")
     assert "The tool does not run" in done.output or "the tool does not run" in done.output
     shop.work()
     assert shop.sent == []

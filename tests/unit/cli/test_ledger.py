@@ -47,16 +47,16 @@ def test_every_event_is_a_sentence_the_newest_last(busy: Any) -> None:
     text = told(busy)
     for sentence in (
         "gave billing run mail-1 (mail) to do",
-        "The agent read “Find invoices: overdue” (mail-1)",
-        "Billing proposed “Send email to ap@newco.example”, which waits for a person: it cannot be undone",
+        'The agent read “Find invoices: "overdue"” (mail-1)',
+        'Billing proposed “Send email to "ap@newco.example"”, which waits for a person: it cannot be undone',
         "Run mail-1 waits for people: 1 open card",
-        "changed “Send email to ap@newco.example” and approved what is now “Send email to new@x.example”: “moved”",
-        "A worker began “Send email to new@x.example”",
-        "“Send email to new@x.example” was done",
+        'changed “Send email to "ap@newco.example"” and approved what is now “Send email to "new@x.example"”: “moved”',
+        'A worker began “Send email to "new@x.example"”',
+        '“Send email to "new@x.example"” was done',
         "Run mail-1 finished",
         "froze agent billing: “audit”",
         "released agent billing",
-        "rejected “Refund 480.00, order 88-1204”: “not yet”",
+        'rejected “Refund 480.00, order "88-1204"”: “not yet”',
         "Run refund-1 failed",
     ):
         assert sentence in text, sentence
@@ -227,13 +227,14 @@ def test_verdicts_and_refusals_are_told(shop: Any) -> None:
     stubborn.start(key="stubborn")
     shop.cli("redirect", shop.waiting("stubborn"), "--note", "call them")
     shop.work()
-    assert "redirected “Send email to a@x.example”: “call them”" in told(shop)
+    assert 'redirected “Send email to "a@x.example"”: “call them”' in told(shop)
     assert "did not run, refused: the same was turned down before" in told(shop)
     shop.cli("reconcile", shop.doubtful(), "--found", "failed", "--note", "says the bank")
-    assert "people are asked whether “Refund 480.00, order 88-1204” happened" in told(shop).replace("People", "people")
-    assert "found that “Refund 480.00, order 88-1204” did not happen: “says the bank”" in told(shop)
+    asked = 'eople are asked whether “Refund 480.00, order "88-1204"” happened'
+    assert asked in told(shop)
+    assert 'found that “Refund 480.00, order "88-1204"” did not happen: “says the bank”' in told(shop)
     shop.cli("respond", shop.held_mail(), "--result", '"by hand"')
-    assert "gave the result of “Send email to ap@newco.example”; the tool does not run" in told(shop)
+    assert 'gave the result of “Send email to "ap@newco.example"”; the tool does not run' in told(shop)
 
 
 @pytest.mark.parametrize("gaps", [[], [1], [1, 2, 3], [5], [7, 8, 900, 901, 5000], list(range(1, 1300))])

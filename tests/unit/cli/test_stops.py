@@ -77,8 +77,8 @@ def test_a_rollback_asks_and_a_worker_does_it(shop: Any, terminal: list[str]) ->
     assert shop.cli("rollback", action).exit_code == 1
     terminal.append("y")
     done = shop.cli("rollback", action)
-    assert "This was done: Refund 480.00, order 88-1204" in done.output
-    assert "Asked: Refund 480.00, order 88-1204 is to be undone, and is not yet." in done.output
+    assert 'This was done: Refund 480.00, order "88-1204"' in done.output
+    assert 'Asked: Refund 480.00, order "88-1204" is to be undone, and is not yet.' in done.output
     assert f"interlock --url {shop.url} show refund-1" in done.output
     shop.work()
     assert shop.json("show", "refund-1")["actions"][0]["state"] == "rolled_back"

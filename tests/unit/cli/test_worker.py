@@ -193,7 +193,7 @@ def test_a_worker_tells_of_a_pause_a_failure_and_an_undoing(shop: Any, capsys: p
     shop.cli("rollback", shop.json("show", "refund-1")["actions"][0]["id"], "--yes")
     said()
     work._undone(shop.il, undoing[0])
-    assert capsys.readouterr().out.rstrip().endswith("refund-1  rolled back: Refund 480.00, order 88-1204")
+    assert capsys.readouterr().out.rstrip().endswith('refund-1  rolled back: Refund 480.00, order "88-1204"')
     shop.mail.submit("ap@x.example", key="mail-1")
     assert said()[-1] == f"mail  mail-1  waits for a person: 1 card, {shop.waiting('mail-1')}"
     shop.cli("reject", shop.waiting("mail-1"), "--note", "no")

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal, cast
 
 from interlock.adapters.plain.tool import Tool, make_tool
@@ -23,25 +23,31 @@ MOST_OPTIONS = 20
 LONGEST_OPTION = 200
 
 
-def question(question: str, context: Any) -> Any:  # noqa: ARG001  what a person is shown
+def question(question: str) -> Any:  # noqa: ARG001  what a person is shown
     """A person is asked; the answer is the result."""
     raise AssertionError("a question is answered, never executed")
 
 
-def question_tool(kind: object) -> Tool:
+def _question_in_context(question: str, context: Any) -> Any:  # noqa: ARG001  what a person is shown
+    """A person is asked, and shown something with it; the answer is the result."""
+    raise AssertionError("a question is answered, never executed")
+
+
+def question_tool(kind: object, *, in_context: bool) -> Tool:
     """A question whose answer is of this type; raises `CallError` for one that could not be stored."""
     reason = storable_reason(kind)
     if reason is not None:
         raise CallError("not_storable", f"an answer of that type cannot be kept: {reason}", "Ask for a simpler type.")
     try:
-        return _question_tool(kind)
+        return _question_tool(kind, in_context)
     except TypeError:  # an annotation that cannot be hashed
-        return _question_tool.__wrapped__(kind)
+        return _question_tool.__wrapped__(kind, in_context)
 
 
 @lru_cache(maxsize=256)
-def _question_tool(kind: object) -> Tool:
-    return make_tool(question, {"name": "question", "reversibility": "read_only", "result": kind})
+def _question_tool(kind: object, in_context: bool) -> Tool:
+    asked = _question_in_context if in_context else question
+    return make_tool(asked, {"name": "question", "reversibility": "read_only", "result": kind})
 
 
 def asking_question(text: str, expires_in: timedelta | None) -> Asking:
@@ -123,7 +129,9 @@ def _pause_tool(name: str, payload: object, result: object) -> tuple[Tool, dict[
     cast("Any", pause).__signature__ = inspect.Signature(kinds, return_annotation=Any)
     pause.__annotations__ = dict.fromkeys((*values, "return"), Any)
     pause.__qualname__ = pause.__name__ = name
-    return make_tool(pause, {"name": name, "result": result}), values
+    made = make_tool(pause, {"name": name, "result": result})
+    # No target: there is no code of ours behind it, and the card says so.
+    return replace(made, spec=replace(made.spec, target="")), values
 
 
 def answered(pausing: Pausing, answer: Answer, kept: Callable[[Json], object]) -> dict[str, object]:
@@ -145,20 +153,23 @@ def answered(pausing: Pausing, answer: Answer, kept: Callable[[Json], object]) -
     return told
 
 
-def handoff_tool() -> Tool:
-    """The tool behind `il.handoff`: it sets another agent going, so a person decides; it may pause inside."""
-
-    def handoff(*, to: str, task: str, details: Any) -> Any:
-        """Hand a task to another agent, or to people."""
-
-    handoff.__qualname__ = "handoff"
-    return make_tool(
-        handoff, {"name": "handoff", "reversibility": "compensable", "reach": "delegates", "composite": True}
-    )
+def _handoff(*, to: str, task: str) -> Any:
+    """Hand a task to another agent, or to people."""
 
 
-def performing(tool: Tool, perform: Callable[[], object] | None) -> Tool:
-    """The hand-off whose doing is this function."""
+def _handoff_with_details(*, to: str, task: str, details: Any) -> Any:
+    """Hand a task to another agent, or to people."""
+
+
+@cache
+def _handoff_tool(with_details: bool) -> Tool:
+    fn = _handoff_with_details if with_details else _handoff
+    return make_tool(fn, {"name": "handoff", "reversibility": "compensable", "reach": "delegates", "composite": True})
+
+
+def handoff_tool(perform: Callable[[], object] | None, *, with_details: bool) -> Tool:
+    """The tool behind `il.handoff`: it sets another agent going, so a person decides; `perform` may pause inside."""
+    tool = _handoff_tool(with_details)
     if perform is None:
         return tool
 

@@ -10,7 +10,6 @@ from interlock.adapters.plain.asking import (
     handoff_tool,
     one_of,
     pausing,
-    performing,
     question_tool,
 )
 from interlock.adapters.plain.checks import make_check
@@ -36,7 +35,6 @@ class People:
         self._gate = gate
         self._interceptor = interceptor
         self._agent = agent
-        self._handoff = handoff_tool()
         self.tools: dict[str, Tool] = {}
 
     @overload
@@ -63,8 +61,8 @@ class People:
         _text("question", text)
         if options is not None and kind is not str:
             raise CallError("bad_options", "a question has a type or options, not both", "Leave one of them out.")
-        tool = question_tool(kind if options is None else one_of(options))
-        values = bind(tool, (), {"question": text, "context": context})
+        tool = question_tool(kind if options is None else one_of(options), in_context=context is not None)
+        values = bind(tool, (), {"question": text, **({"context": context} if context is not None else {})})
         span = duration("question", "expires_in", {"expires_in": expires_in})
         return self._interceptor.ask(tool, values, asking_question(text, span))
 
@@ -111,8 +109,8 @@ class People:
         """
         _text("addressee", to)
         _text("task", task)
-        tool = performing(self._handoff, perform)
-        given = {"to": to, "task": task, "details": details}
+        tool = handoff_tool(perform, with_details=details is not None)
+        given: dict[str, object] = {"to": to, "task": task, **({"details": details} if details is not None else {})}
         if tool.is_async:
             return cast("T", self._interceptor.call_async(tool, (), (), given))
         return cast("T", self._interceptor.call(tool, (), (), given))

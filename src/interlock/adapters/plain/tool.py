@@ -142,7 +142,7 @@ def make_tool(fn: Callable[..., object], keywords: Keywords) -> Tool:
     spec = replace(_spec(name, fn, keywords, parameters), sensitive=sensitive, previewed=preview is not None)
     result = _result(name, fn, keywords, spec)
     shape = {"arguments": parameters.shapes, "result": shape_of(result), "types": parameters.types}
-    spec = replace(spec, shape=shape)
+    spec = replace(spec, shape=shape, result_type=result.type_name)
     return Tool(
         spec=spec,
         fn=fn,
