@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -14,13 +15,14 @@ from interlock.adapters.plain.rollback import roll_back
 from interlock.adapters.plain.tool import Duration
 from interlock.canonical import fingerprint
 from interlock.domain.action import Versions
-from interlock.domain.errors import DecisionError, SettingsError
+from interlock.domain.errors import DecisionError, PolicyError, SettingsError
 from interlock.domain.ids import ActionId
 from interlock.domain.run import Run, Work
+from interlock.domain.tool import ToolSpec
 from interlock.identities.local import LocalIdentity, session_secret, user_name
 from interlock.kernel import Kernel
 from interlock.kernel.desk import ReviewDesk
-from interlock.policy import PolicySet, Profile, check
+from interlock.policy import PolicySet, Profile, check, check_rules, parse_policy
 from interlock.ports.store import Store
 from interlock.worker import Worker
 
@@ -31,8 +33,8 @@ SECRET_NAME = "reviewer-secret"
 class Interlock(PlainAdapter):
     """The agent's side: guard tools, run workflows. It holds no credential to decide with.
 
-    `url` names the store (see `interlock.settings`), `profile` the policy, `agent` the agent whose
-    tools these are; `versions` of agent, model and prompt are recorded with every action. `wait`
+    `url` names the store (see `interlock.settings`), `profile` how much is asked, `policy` a policy
+    file with rules beside it, `agent` the agent whose tools these are; `versions` of agent, model and prompt are recorded with every action. `wait`
     holds a paused caller for so long, for a person at the terminal. `store` takes a store that is open
     already (tests do that).
     """
@@ -43,13 +45,14 @@ class Interlock(PlainAdapter):
         *,
         agent: str = "agent",
         profile: str | None = None,
+        policy: str | os.PathLike[str] | None = None,
         wait: Duration = 0,
         versions: Versions | None = None,
         owner: str = "",
         store: Store | None = None,
         lease: Duration | None = None,
     ) -> None:
-        settings = settings_.load(url, profile)
+        settings = settings_.load(url, profile, policy=policy)
         self.settings = settings
         lease_s = settings.lease_s if lease is None else _seconds(lease)
         self.kernel = Kernel(store or open_store(settings), policy_of(settings), lease_s=lease_s)
@@ -62,10 +65,18 @@ class Interlock(PlainAdapter):
             agent=agent,
             versions=recorded,
             owner=owner or f"user:{user_name()}",
-            check=check,
+            check=self._check_tool,
             announce=self._announce,
             wait=wait,
         )
+
+    def _check_tool(self, spec: ToolSpec) -> None:
+        """Refuse a declaration that contradicts itself, and rules that do not fit the tool."""
+        check(spec)
+        try:
+            check_rules(self.kernel.policy, [spec])
+        except PolicyError as error:
+            raise error.within(_file_name(self.settings)) from None
 
     def _announce(self, run: Run) -> None:
         """On a terminal, say that the run pauses and how to decide; programs look at the run instead."""
@@ -151,14 +162,50 @@ def open_store(settings: settings_.Settings) -> Store:
 
 
 def policy_of(settings: settings_.Settings) -> PolicySet:
-    """The policy that the settings name; raises `SettingsError` for an unknown profile."""
+    """The policy that the settings name; raises `SettingsError` for an unknown profile, `PolicyError` for its file.
+
+    What the file says goes before the settings: it belongs to those who own the agent.
+    """
     try:
         profile = Profile(settings.profile)
     except ValueError:
         raise SettingsError(
             "bad_profile", f"there is no profile {settings.profile!r}", f"Use one of {', '.join(Profile)}."
         ) from None
-    return PolicySet(profile=profile, expensive_from=settings.expensive_from)
+    defaults = PolicySet(profile=profile, expensive_from=settings.expensive_from)
+    if settings.policy is None:
+        return defaults
+    policy = read_policy(settings.policy, defaults)
+    for rule in policy.rules:
+        if rule.reviewers:
+            raise PolicyError(
+                "reviewers_not_configured",
+                f"the rule {rule.name!r} asks for {rule.reviewers[0].group}, and this store knows one reviewer only",
+                "Leave reviewers out of the rule; one person decides here.",
+                rule.line,
+                rule.column,
+                _file_name(settings),
+            )
+    return policy
+
+
+def read_policy(path: Path, defaults: PolicySet = PolicySet()) -> PolicySet:  # noqa: B008 - frozen
+    """Read a policy file. What it does not say is as in `defaults`; raises `PolicyError` with line and column."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise PolicyError(
+            "policy_unreadable", f"it cannot be read: {said}", "Name a TOML file.", file=str(path)
+        ) from None
+    try:
+        return parse_policy(text, defaults=defaults)
+    except PolicyError as error:
+        raise error.within(path.name) from None
+
+
+def _file_name(settings: settings_.Settings) -> str:
+    return settings.policy.name if settings.policy is not None else ""
 
 
 def _seconds(lease: Duration) -> float:
@@ -181,4 +228,4 @@ def secret_path(url: str | None = None) -> Path | None:
     return path.parent / SECRET_NAME if path is not None else None
 
 
-__all__ = ["Desk", "Interlock", "open_store", "policy_of", "secret_path"]
+__all__ = ["Desk", "Interlock", "open_store", "policy_of", "read_policy", "secret_path"]

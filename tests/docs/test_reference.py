@@ -20,7 +20,7 @@ from interlock.domain.events import EventType
 from interlock.domain.interrupt import Ending, InterruptKind
 from interlock.domain.run import RunState
 from interlock.domain.tool import InterruptPolicy, Reach, Reversibility, ToolSpec
-from interlock.policy import LONGEST, PolicySet, Profile, rule, table
+from interlock.policy import LONGEST, PolicySet, Profile, Situation, rule, table
 from interlock.policy.table import default_policy
 from interlock.schema.errors import Code
 
@@ -237,9 +237,7 @@ def test_the_deadlines_on_the_pages_are_those_of_the_code() -> None:
 
 
 def test_without_a_channel_a_soft_checkpoint_is_a_hard_stop() -> None:
-    from interlock.domain.action import Rationale
-
-    ruling = rule(PolicySet(Profile.EARNED), ToolSpec("t", Reversibility.COMPENSABLE), Rationale())
+    ruling = rule(PolicySet(Profile.EARNED), ToolSpec("t", Reversibility.COMPENSABLE), Situation())
     assert ruling.policy is InterruptPolicy.HARD_STOP
     assert ruling.wanted is InterruptPolicy.SOFT_CHECKPOINT
 

@@ -117,6 +117,16 @@ def _decide(action: Action, card: Interrupt | None, command: c.Decide, now: date
         return replace(
             expired, refusal=DecisionError("expired", f"the card expired at {clock(card.expires_at)}; nothing was run")
         )
+    if (
+        action.ruling.reason_required
+        and command.verdict in (Verdict.APPROVE, Verdict.MODIFY)
+        and not command.note.strip()
+    ):
+        raise DecisionError(
+            "reason_missing",
+            "the policy wants a reason for letting this run, and none was given; nothing was consumed",
+            "Say why in the note of the decision: --note.",
+        )
     fact = Fact(EventType.DECISION_RECORDED, _decision_body(command, card), command.by, card.id)
     if command.verdict is Verdict.APPROVE:
         cleared = replace(action, state=ActionState.CLEARED, cleared_at=now, cleared_by=command.decision)

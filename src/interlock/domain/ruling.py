@@ -17,12 +17,22 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """Who has to approve: at least `quorum` people of a group."""
+
+    group: str
+    quorum: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Ruling:
     """Whether and how to interrupt, by when to answer, and every reason in words.
 
     `policy` is what applies; `wanted` is what was ruled before it was made stricter for want of
     means (a soft checkpoint without a channel becomes a hard stop). `expires_in` is the life of
-    the card, `approval_valid_for` how long a yes may wait for its claim.
+    the card, `approval_valid_for` how long a yes may wait for its claim. `rules` names the rules of
+    the policy that matched, in alphabetical order; `requires` says who has to approve, all of it at
+    once. With `reason_required` a yes has to say why.
     """
 
     policy: InterruptPolicy
@@ -33,6 +43,9 @@ class Ruling:
     expires_in: timedelta = timedelta(hours=24)
     approval_valid_for: timedelta = timedelta(hours=24)
     window: timedelta | None = None
+    rules: tuple[str, ...] = ()
+    requires: tuple[Requirement, ...] = ()
+    reason_required: bool = False
 
     def stricter(self, policy: InterruptPolicy, reason: Reason) -> Ruling:
         """This ruling, at least as strict as `policy`, with one more reason."""

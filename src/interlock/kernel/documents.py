@@ -9,6 +9,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
+from types import MappingProxyType
 from typing import cast
 
 from interlock.canonical import CanonicalError, Json, blob_digest, canonical_bytes, document_digest, effect_hash
@@ -71,7 +72,15 @@ def effect_of(namespace_key: bytes, tool: str, target: str, arguments: Json) -> 
     return EffectHash(effect_hash(namespace_key, tool, target, canonical_bytes(arguments, root="args")))
 
 
-def facts_document(request: ActionRequest, *, versions: Versions, tool: str, host: str, pid: int) -> bytes:
+def facts_document(
+    request: ActionRequest,
+    *,
+    versions: Versions,
+    tool: str,
+    host: str,
+    pid: int,
+    slices: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:
     """What is kept about a proposal because later evidence depends on it; canonical bytes."""
     rationale = request.rationale
     facts: dict[str, Json] = {
@@ -88,7 +97,7 @@ def facts_document(request: ActionRequest, *, versions: Versions, tool: str, hos
         "confidence": _confidence(rationale),
         "uncertainty": [_bounded(each) for each in rationale.uncertainty[:20]],
         "considered": [_bounded(each) for each in rationale.considered[:20]],
-        "slices": {},
+        "slices": dict(slices),
         "messages": None,
     }
     # What is empty says nothing: left out, so that a plain action stays small.

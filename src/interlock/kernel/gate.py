@@ -13,19 +13,19 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from interlock.canonical import Json, blob_digest, canonical_bytes, parse
-from interlock.domain.action import ActionRequest, Rationale, Versions
+from interlock.domain.action import ActionRequest, Versions
 from interlock.domain.commands import Outcome
 from interlock.domain.decision import Decision
 from interlock.domain.errors import CallError, StoreError
 from interlock.domain.events import Event, EventType
-from interlock.domain.ids import ActionId, EventId, ProcessId, RunId
+from interlock.domain.ids import ActionId, EffectHash, EventId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.run import PassGrant, PassReport, Run, RunState
 from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
 from interlock.kernel import documents
-from interlock.kernel.holder import Holder
 from interlock.kernel.process import host
-from interlock.policy import PolicySet, rule
+from interlock.kernel.rulings import Call, Rulings
+from interlock.policy import PolicySet, Situation, needs_of, rule
 from interlock.ports.gate import FreeCall, Standing
 from interlock.ports.store import Change, Rows, Store, Unit
 from interlock.schema import spill
@@ -51,7 +51,7 @@ BLOB_LIMIT = 64 * 1024
 """Bytes from which a value is kept as a content-addressed blob (SECURITY section 1)."""
 
 
-class InProcessGate(Holder):
+class InProcessGate(Rulings):
     """`Gate` and `Runtime` over the store. Keeps only what is handy within a pass: the run it serves."""
 
     def __init__(
@@ -194,10 +194,12 @@ class InProcessGate(Holder):
         """What is made once of a tool: whether it is free, and its document."""
         kept = self._tools.get(id(spec))
         if kept is None or kept[0] is not spec:
-            ruling = rule(self.policy, spec, Rationale())
+            needs = needs_of(self.policy, spec)
+            ruled = needs is not None and bool(needs.rules)
             free = (
                 spec.reversibility is Reversibility.READ_ONLY
-                and ruling.policy is InterruptPolicy.NONE
+                and not ruled
+                and rule(self.policy, spec, Situation()).policy is InterruptPolicy.NONE
                 and not spec.composite
             )
             kept = (spec, free, *documents.tool_document(spec))
@@ -238,6 +240,12 @@ class InProcessGate(Holder):
         arguments, blobs = spill(request.arguments, BLOB_LIMIT, blob_digest)
         if tool not in self._described:
             blobs[tool] = described
+        policy = self.policy.digest
+        if policy not in self._described:
+            blobs[policy] = self.policy.content
+        whole = request.arguments
+        effect = self._effect(spec, arguments)
+        ruling, slices = self.ruling(Call(spec, run, lambda: whole, lambda _: effect, request.rationale))
         request = replace(request, arguments=arguments)
         document, digest = documents.action_document(
             namespace=self.store.namespace,
@@ -247,30 +255,35 @@ class InProcessGate(Holder):
             arguments=arguments,
             revision=1,
         )
-        facts = documents.facts_document(request, versions=run.versions, tool=tool, host=self._host, pid=os.getpid())
+        facts = documents.facts_document(
+            request, versions=run.versions, tool=tool, slices=slices, host=self._host, pid=os.getpid()
+        )
         proposal = Proposal(
             request=request,
             action=ActionId(self._ids()),
             agent=run.agent,
             digest=digest,
-            effect=documents.effect_of(self.store.namespace_key, spec.name, spec.target, arguments),
+            effect=effect,
             document=document,
             facts=facts,
             blobs=blobs,
-            ruling=rule(self.policy, spec, request.rationale, environment=run.versions.environment),
+            ruling=ruling,
         )
         proposed = self.store.write(propose(proposal, self._ids))
-        proposed.add_done_callback(lambda done: None if done.exception() else self._described.add(tool))
+        proposed.add_done_callback(lambda done: None if done.exception() else self._described.update((tool, policy)))
         return proposed
 
     def park(self, action: ActionId, process: ProcessId, why: str = "") -> Future[Standing]:
         return self.store.write(park(action, process, why, self._ids))
 
     def claim(self, request: ActionRequest, action: ActionId) -> Future[Standing]:
-        run = self._runs.get(request.run)
-        environment = run.versions.environment if run is not None else ""
-        ruling_now = rule(self.policy, request.spec, request.rationale, environment=environment)
-        return self.store.write(claim(request, action, ruling_now, self._ids))
+        spec, run = request.spec, self._runs.get(request.run)
+        # The stored arguments: a person may have changed them since this pass made the call.
+        call = Call(spec, run, lambda: self.arguments(action), partial(self._effect, spec), request.rationale, action)
+        return self.store.write(claim(request, action, self.ruling(call)[0], self._ids))
+
+    def _effect(self, spec: ToolSpec, arguments: Json) -> EffectHash:
+        return documents.effect_of(self.store.namespace_key, spec.name, spec.target, arguments)
 
     def give_back(self, action: ActionId, process: ProcessId, fence: int) -> Future[Standing]:
         return self.store.write(give_back(action, process, fence, self._ids))

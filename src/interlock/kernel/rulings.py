@@ -1,0 +1,126 @@
+"""Rules on calls: brings together what the policy needs to know of one, and asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import cast
+
+from interlock.canonical import Json, digest_bytes
+from interlock.domain.action import Rationale, Versions
+from interlock.domain.ids import ActionId, EffectHash
+from interlock.domain.ruling import Ruling
+from interlock.domain.run import Run
+from interlock.domain.tool import ToolSpec
+from interlock.kernel.holder import Holder
+from interlock.policy import Explanation, PolicySet, Situation, explain, from_content, needs_of, rule, slices
+from interlock.ports.store import Rows
+from interlock.schema import fill
+from interlock.schema.tags import tag_of
+
+MOST_COUNTED = 100_000
+"""Facts count no further: a rule that speaks of more than this in a day speaks of something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that is to be ruled on. `arguments` are asked for only if a rule looks at them.
+
+    `action` is the action that the call is already, which its own counts leave out.
+    """
+
+    spec: ToolSpec
+    run: Run | None
+    arguments: Callable[[], Json]
+    effect: Callable[[Json], EffectHash]
+    rationale: Rationale = Rationale()
+    action: ActionId | None = None
+
+
+class Rulings(Holder):
+    """What the kernel knows about ruling."""
+
+    def ruling(self, call: Call) -> tuple[Ruling, Mapping[str, str]]:
+        """The ruling on a call by the policy of this process, and the slices of its arguments."""
+        return self._ruling(self.policy, call)
+
+    def _ruling(self, policy: PolicySet, call: Call) -> tuple[Ruling, Mapping[str, str]]:
+        situation = self.situation(policy, call)
+        return rule(policy, call.spec, situation), situation.slices
+
+    def situation(self, policy: PolicySet, call: Call) -> Situation:
+        """What a policy's rules need to know of a call, and no more: facts are read only if a rule mentions them."""
+        needs, spec, run = needs_of(policy, call.spec), call.spec, call.run
+        if needs is None:
+            return Situation(rationale=call.rationale)
+        arguments = call.arguments()
+        whole = fill(arguments, self._blob) if _holds_blob(arguments) else arguments
+        known = Situation(
+            arguments=cast("Mapping[str, Json]", whole),
+            rationale=call.rationale,
+            agent=run.agent if run else "",
+            versions=run.versions if run else Versions(),
+            run=run.id if run else "",
+            workflow=run.workflow if run else "",
+            principal=run.owner if run else "",
+            facts=self._facts(needs.facts, call, arguments) if needs.facts and run else {},
+        )
+        return _with_slices(known, slices(policy, spec, known))
+
+    def _facts(self, wanted: frozenset[str], call: Call, arguments: Json) -> dict[str, int | float | bool]:
+        run, effect = cast("Run", call.run), call.effect(arguments)
+        return self.store.read(lambda rows: _read_facts(rows, wanted, call, run, effect))
+
+    def _blob(self, digest: str) -> bytes:
+        return self.store.read(lambda rows: rows.blob(digest)) or b""
+
+    def policy_by(self, digest: str) -> PolicySet | None:
+        """The policy that has this digest: this process's own, or one that actions here were ruled under."""
+        if digest == self.policy.digest:
+            return self.policy
+        content = self.store.read(lambda rows: rows.blob(digest)) if digest else None
+        if content is None or digest_bytes("interlock-policy/v1", content) != digest:
+            return None
+        return from_content(content)
+
+    def explanation(self, policy: PolicySet, call: Call) -> Explanation:
+        """How a policy comes to its ruling on a call."""
+        return explain(policy, call.spec, self.situation(policy, call))
+
+
+def _with_slices(situation: Situation, found: Mapping[str, str]) -> Situation:
+    return replace(situation, slices=found) if found else situation
+
+
+def _holds_blob(tree: Json) -> bool:
+    if isinstance(tree, dict):
+        return tag_of(tree) == "blob" or any(_holds_blob(each) for each in tree.values())
+    return isinstance(tree, list) and any(_holds_blob(each) for each in tree)
+
+
+def _read_facts(
+    rows: Rows, wanted: frozenset[str], call: Call, run: Run, effect: EffectHash
+) -> dict[str, int | float | bool]:
+    """The facts that are wanted, as they stand now, without the call itself."""
+    tool, mine = call.spec.name, 0 if call.action is None else 1
+
+    def since(start: datetime, most: int = MOST_COUNTED) -> int:
+        return max(0, rows.count_calls(run.agent, tool, start, most + mine) - mine)
+
+    def repeated() -> int:
+        return len({action.id for action, _ in rows.actions_with_effect(run.id, effect)} - {call.action})
+
+    def cost_24h() -> float:
+        return since(rows.now - timedelta(days=1)) * float(call.spec.cost or 0)
+
+    made: dict[str, Callable[[], int | float | bool]] = {
+        "repeated": repeated,
+        "calls": lambda: max(0, rows.count_in_run(run.id, tool) - mine),
+        "actions": lambda: max(0, rows.count_in_run(run.id, None) - mine),
+        "novel": lambda: since(datetime.fromtimestamp(0, rows.now.tzinfo), 1) == 0,
+        "count_1h": lambda: since(rows.now - timedelta(hours=1)),
+        "count_24h": lambda: since(rows.now - timedelta(days=1)),
+        "cost_24h": cost_24h,
+    }
+    return {name: made[name]() for name in wanted}
