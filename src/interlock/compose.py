@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,10 @@ SECRET_NAME = "reviewer-secret"
 class Interlock(PlainAdapter):
     """The agent's side: guard tools, run workflows. It holds no credential to decide with.
 
-    `url` names the store (see `interlock.settings`), `profile` how much is asked, `policy` a policy
-    file with rules beside it, `agent` the agent whose tools these are; `versions` of agent, model and prompt are recorded with every action. `wait`
-    holds a paused caller for so long, for a person at the terminal. `store` takes a store that is open
-    already (tests do that).
+    `url` names the store (see `interlock.settings`), `profile` how much is asked, `policy` a file with
+    rules, `agent` the agent whose tools these are; `versions` of agent, model and prompt are recorded
+    with every action. `wait` holds a paused caller for so long, for a person at the terminal. `store`
+    takes a store that is open already (tests do that).
     """
 
     def __init__(
@@ -73,10 +74,8 @@ class Interlock(PlainAdapter):
     def _check_tool(self, spec: ToolSpec) -> None:
         """Refuse a declaration that contradicts itself, and rules that do not fit the tool."""
         check(spec)
-        try:
-            check_rules(self.kernel.policy, [spec])
-        except PolicyError as error:
-            raise error.within(_file_name(self.settings)) from None
+        if self.settings.policy is not None:
+            check_policy(self.settings.policy, self.kernel.policy, [spec])
 
     def _announce(self, run: Run) -> None:
         """On a terminal, say that the run pauses and how to decide; programs look at the run instead."""
@@ -184,7 +183,7 @@ def policy_of(settings: settings_.Settings) -> PolicySet:
                 "Leave reviewers out of the rule; one person decides here.",
                 rule.line,
                 rule.column,
-                _file_name(settings),
+                settings.policy.name,
             )
     return policy
 
@@ -195,17 +194,20 @@ def read_policy(path: Path, defaults: PolicySet = PolicySet()) -> PolicySet:  # 
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise PolicyError(
-            "policy_unreadable", f"it cannot be read: {said}", "Name a TOML file.", file=str(path)
-        ) from None
+        words = f"it cannot be read: {said}"
+        raise PolicyError("policy_unreadable", words, "Name a TOML file.", file=str(path)) from None
     try:
         return parse_policy(text, defaults=defaults)
     except PolicyError as error:
         raise error.within(path.name) from None
 
 
-def _file_name(settings: settings_.Settings) -> str:
-    return settings.policy.name if settings.policy is not None else ""
+def check_policy(path: Path, policy: PolicySet, specs: Iterable[ToolSpec]) -> None:
+    """Check a policy against tools; raises `PolicyError` for the first rule that does not fit one."""
+    try:
+        check_rules(policy, specs)
+    except PolicyError as error:
+        raise error.within(path.name) from None
 
 
 def _seconds(lease: Duration) -> float:
@@ -228,4 +230,4 @@ def secret_path(url: str | None = None) -> Path | None:
     return path.parent / SECRET_NAME if path is not None else None
 
 
-__all__ = ["Desk", "Interlock", "open_store", "policy_of", "read_policy", "secret_path"]
+__all__ = ["Desk", "Interlock", "check_policy", "open_store", "policy_of", "read_policy", "secret_path"]

@@ -8,7 +8,7 @@ from interlock.policy.decide import Explanation, Look, Needs, explain, needs_of,
 from interlock.policy.declare import DEFAULT_THRESHOLD, LONGEST, check
 from interlock.policy.parse import from_content, parse_policy
 from interlock.policy.ruleset import PolicySet, Profile
-from interlock.policy.situation import Situation
+from interlock.policy.situation import Situation, no_facts
 
 __all__ = [
     "DEFAULT_THRESHOLD",
@@ -24,6 +24,7 @@ __all__ = [
     "explain",
     "from_content",
     "needs_of",
+    "no_facts",
     "parse_policy",
     "rule",
     "slices",

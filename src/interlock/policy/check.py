@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -23,6 +25,7 @@ _FUNCTIONS: Final = frozenset(
         "startsWith", "string", "timestamp", "type", "uint",
     }
 )  # fmt: skip
+_MIXED: Final = re.compile(r"\b(?:float \S int|int \S float)\b")
 _SAMPLES: Final[Mapping[str, Json]] = {
     "string": "str",
     "double": "float",
@@ -207,7 +210,7 @@ def _check_equalities(condition: Condition, names: Names, known: _Known, what: s
 
 
 def _shown(literal: object) -> str:
-    return f'"{literal}"' if isinstance(literal, str) else str(literal)
+    return json.dumps(literal, default=repr)
 
 
 def _try(condition: Condition, known: _Known, what: str, wanted: str) -> None:
@@ -242,10 +245,10 @@ def _try(condition: Condition, known: _Known, what: str, wanted: str) -> None:
         counting = [each for each in failures if not isinstance(each[0], (KeyError, IndexError))]
     if counting:
         error, sample = counting[0]
-        raise _error(
-            "condition_type", condition, _clause(condition, known, sample), f"{what}: {why_failed(error)}",
-            _mend(error, known, sample),
-        )  # fmt: skip
+        used = known.names.fields("args") or frozenset()
+        empty = next((name for name in sorted(used) if sample.get(f"args.{name}", 0) is None), "")
+        words, mend = _told(error, empty)
+        raise _error("condition_type", condition, _clause(condition, known, sample), f"{what}: {words}", mend)
 
 
 def _of_type(error: Exception) -> bool:
@@ -253,17 +256,20 @@ def _of_type(error: Exception) -> bool:
     return isinstance(error, TypeError) or "Undefined variable" in str(error) or "not a valid regex" in str(error)
 
 
-def _mend(error: Exception, known: _Known, sample: Mapping[str, object]) -> str:
+def _told(error: Exception, empty: str) -> tuple[str, str]:
+    """An error of type in words that people can use, and its mend. `empty` names an argument that was null."""
     said = str(error)
-    if "int" in said and ("double" in said or "float" in said):
-        return "Whole numbers and decimals do not mix: write 500.0 instead of 500, or double(...)."
-    used = known.names.fields("args")
-    empty = [name for name in (used or ()) if sample.get(f"args.{name}", 0) is None]
     if empty:
-        return f"It may be null; ask first: args.{empty[0]} != null && ..."
+        return f"it fails where args.{empty} is null", f"Ask first: args.{empty} != null && ..."
+    if _MIXED.search(said):
+        mend = "Whole numbers and decimals do not mix: write 500.0 instead of 500, or double(...)."
+        return why_failed(error), mend
     if "regex" in said:
-        return "Mend the regular expression, or use contains, startsWith or endsWith."
-    return "Compare and combine values of one type; convert with int(...), double(...) or string(...)."
+        return "its regular expression is not valid", "Mend it, or use contains, startsWith or endsWith."
+    if isinstance(error, TypeError) and said.startswith("No such overload"):
+        words = "it compares or combines values whose types do not go together"
+        return words, "Use values of one type; convert with int(...), double(...), string(...) or timestamp(...)."
+    return why_failed(error), "Mend this part; it fails whatever the arguments are."
 
 
 def _clause(condition: Condition, known: _Known, sample: Mapping[str, object]) -> int:

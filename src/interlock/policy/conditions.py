@@ -55,7 +55,7 @@ VARIABLES: Final[Mapping[str, Mapping[str, str] | str]] = {
 _WHERE: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): (?:Syntax error: )?([^\n]*)")
 
 
-def compile_condition(text: str, places: tuple[tuple[int, int], ...] = ()) -> Condition:
+def compile_condition(text: str, places: tuple[tuple[int, int], ...] = (), what: str = "") -> Condition:
     """Compile an expression; raises `PolicyError` `condition_syntax` with line and column in the file."""
     import cel
 
@@ -68,7 +68,7 @@ def compile_condition(text: str, places: tuple[tuple[int, int], ...] = ()) -> Co
         said = words.partition(" expecting ")[0].replace("mismatched input '<EOF>'", "it ends too early")
         raise PolicyError(
             "condition_syntax",
-            f"the condition cannot be read: {said}",
+            f"{what}the condition cannot be read: {said}",
             "Conditions are CEL, for example: args.amount > 500.0 && agent.environment == 'prod'",
             *Condition(text, _NONE, places).place(offset),
         ) from None

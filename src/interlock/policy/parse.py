@@ -128,9 +128,9 @@ def _expensive(file: Table, otherwise: Decimal) -> Decimal:
 
 def _groups(file: Table) -> dict[str, Group]:
     groups: dict[str, Group] = {}
-    every = file.table("reviewers", "", '[reviewers.finance]\\nmembers = ["ana@example.com"]')
+    every = file.table("reviewers", "", 'reviewers.finance = { members = ["ana@example.com"] }')
     for name in every.data:
-        group = every.table(name, f"the reviewers {name}: ", f'[reviewers.{name}]\\nmembers = ["ana@example.com"]')
+        group = every.table(name, f"the reviewers {name}: ", f'reviewers.{name} = {{ members = ["ana@example.com"] }}')
         group.only(("members",))
         groups[name] = Group(name, group.names("members"))
     return groups
@@ -138,9 +138,9 @@ def _groups(file: Table) -> dict[str, Group]:
 
 def _slices(file: Table) -> tuple[Slice, ...]:
     found: list[Slice] = []
-    every = file.table("slices", "", "[slices.refund]\\nband = \"args.amount < 100.0 ? 'small' : 'large'\"")
+    every = file.table("slices", "", "slices.refund = { band = \"args.amount < 100.0 ? 'small' : 'large'\" }")
     for tool in every.data:
-        table = every.table(tool, f"the slices of {tool}: ", f"[slices.{tool}]\\nband = \"'all'\"")
+        table = every.table(tool, f"the slices of {tool}: ", f"slices.{tool} = {{ band = \"'all'\" }}")
         for name in table.data:
             if not _NAME.fullmatch(name):
                 raise table.fault(
@@ -156,7 +156,7 @@ def _slices(file: Table) -> tuple[Slice, ...]:
 
 def _condition(table: Table, key: str) -> Condition:
     text = table.text(key)
-    return compile_condition(text, table.characters(key))
+    return compile_condition(text, table.characters(key), table.what)
 
 
 def _rule(table: Table, groups: Mapping[str, Group]) -> Rule:

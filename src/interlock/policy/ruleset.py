@@ -14,6 +14,9 @@ from interlock.domain.errors import SettingsError
 from interlock.domain.ruling import Requirement
 from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
 
+STEP = "step:"
+"""How the names of journalled steps begin. They are no tools: only a rule that names one applies to it."""
+
 UNDECLARED = "undeclared"
 """What a rule says for tools whose reversibility nobody declared."""
 
@@ -179,8 +182,9 @@ class PolicySet:
 
     def rules_for(self, spec: ToolSpec) -> tuple[Rule, ...]:
         """The rules that may apply to a call of this tool, in alphabetical order."""
-        rules = [rule for rule in (*self.by_tool.get(spec.name, ()), *self.for_any) if rule.selects(spec)]
-        return tuple(sorted(rules, key=lambda rule: rule.name))
+        named = self.by_tool.get(spec.name, ())
+        rules = [*named, *(rule for rule in self.for_any if not spec.name.startswith(STEP))]
+        return tuple(sorted((rule for rule in rules if rule.selects(spec)), key=lambda rule: rule.name))
 
     def slices_for(self, spec: ToolSpec) -> tuple[Slice, ...]:
         """The declared slices of this tool's arguments."""

@@ -15,7 +15,7 @@ from interlock.schema.tags import TAG
 
 _DEEPEST: Final = 5
 _MOST_VALUES: Final = 12
-_MOST_TRIALS: Final = 600
+_MOST_TRIALS: Final = 300
 
 _SCALARS: Final[Mapping[str, tuple[object, ...]]] = {
     "none": (None,),

@@ -9,6 +9,12 @@ from interlock.canonical import Json
 from interlock.domain.action import Rationale, Versions
 
 
+def no_facts() -> dict[str, int | float | bool]:
+    """The facts of the first call of all."""
+    counts = ("repeated", "calls", "actions", "count_1h", "count_24h")
+    return {**dict.fromkeys(counts, 0), "novel": True, "cost_24h": 0.0}
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What a ruling may depend on beside the tool itself.
