@@ -160,7 +160,7 @@ class _Known:
         self.names = names
         literals = names.literals()
         self._arguments = {name: Shaped(shape, literals) for name, shape in (shapes or {}).items()}
-        self.opaque = shapes is None
+        self._unknown = shapes is None
         self._fixed: dict[tuple[str, ...], Shaped] = {}
         for root, fields in VARIABLES.items():
             if isinstance(fields, str):
@@ -192,6 +192,8 @@ class _Known:
     def certain(self) -> bool:
         """Whether every argument that the condition names has a type that is known."""
         used = self.names.fields("args")
+        if self._unknown:
+            return used == frozenset()
         return all(shaped.certain for name, shaped in self._arguments.items() if used is None or name in used)
 
 
@@ -215,8 +217,8 @@ def _shown(literal: object) -> str:
 
 def _try(condition: Condition, known: _Known, what: str, wanted: str) -> None:
     """Run the condition on samples. Errors of type count at once; others only where every sample fails."""
-    if known.opaque and known.names.fields("args") != frozenset():
-        return
+    if not known.certain:
+        return  # what is not known may be right
     failures: list[tuple[Exception, Mapping[str, object]]] = []
     tried = 0
     for sample in combinations(known.columns()):
@@ -240,7 +242,7 @@ def _try(condition: Condition, known: _Known, what: str, wanted: str) -> None:
                 if wanted == "bool"
                 else "For example: args.amount < 100.0 ? 'small' : 'large'",
             )
-    counting = [each for each in failures if _of_type(each[0])] if known.certain else []
+    counting = [each for each in failures if _of_type(each[0])]
     if not counting and len(failures) == tried:
         counting = [each for each in failures if not isinstance(each[0], (KeyError, IndexError))]
     if counting:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from interlock.domain.errors import PolicyError
 from interlock.domain.tool import ToolSpec
-from interlock.policy.ruleset import UNDECLARED, Condition
+from interlock.policy.ruleset import UNDECLARED, Condition, place_in
 from interlock.policy.situation import Situation
 from interlock.policy.values import to_value
 
@@ -52,6 +52,9 @@ VARIABLES: Final[Mapping[str, Mapping[str, str] | str]] = {
 }
 """What a condition can name, and the type of each field; the fields of `args` are the tool's own parameters."""
 
+LONGEST_CONDITION: Final = 4_000
+"""Characters; the evaluator goes as deep as a condition is nested, and nobody reviews a longer one."""
+
 _WHERE: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): (?:Syntax error: )?([^\n]*)")
 
 
@@ -59,6 +62,13 @@ def compile_condition(text: str, places: tuple[tuple[int, int], ...] = (), what:
     """Compile an expression; raises `PolicyError` `condition_syntax` with line and column in the file."""
     import cel
 
+    if len(text) > LONGEST_CONDITION:
+        raise PolicyError(
+            "condition_syntax",
+            f"{what}the condition has {len(text):,} characters, more than {LONGEST_CONDITION:,}",
+            "Split it into several rules; all that match count.",
+            *place_in(places, 0),
+        )
     try:
         return Condition(text, cel.compile(text), places)
     except ValueError as error:
@@ -70,18 +80,8 @@ def compile_condition(text: str, places: tuple[tuple[int, int], ...] = (), what:
             "condition_syntax",
             f"{what}the condition cannot be read: {said}",
             "Conditions are CEL, for example: args.amount > 500.0 && agent.environment == 'prod'",
-            *Condition(text, _NONE, places).place(offset),
+            *place_in(places, offset),
         ) from None
-
-
-class _Nothing:
-    """Stands in for the program of a condition that has none."""
-
-    def execute(self, context: Any = None, /) -> Any:
-        raise NotImplementedError
-
-
-_NONE: Final = _Nothing()
 
 
 def context_of(spec: ToolSpec, situation: Situation, roots: frozenset[str] = frozenset(VARIABLES)) -> Any:

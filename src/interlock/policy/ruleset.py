@@ -52,7 +52,12 @@ class Condition:
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column of a character in the file; (0, 0) where it came from no file."""
-        return self.places[min(offset, len(self.places) - 1)] if self.places else (0, 0)
+        return place_in(self.places, offset)
+
+
+def place_in(places: tuple[tuple[int, int], ...], offset: int) -> tuple[int, int]:
+    """The place of a character; (0, 0) where none is known."""
+    return places[min(offset, len(places) - 1)] if places else (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

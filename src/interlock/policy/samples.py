@@ -93,10 +93,6 @@ class Shaped:
             names |= set(_fields(kind, inner))
         return frozenset(names)
 
-    def name(self) -> str:
-        """The type as people read it."""
-        return self._definitions.name(self._shape)
-
     @property
     def certain(self) -> bool:
         """Whether every value of it has a type that is known."""

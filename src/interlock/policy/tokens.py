@@ -6,7 +6,6 @@ Only for expressions that the evaluator has compiled, so that this needs no gram
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +19,10 @@ _TOKEN: Final = re.compile(
     r"|(?P<sign>&&|\|\||[<>=!]=|.)",
     re.DOTALL,
 )
+_ESCAPE: Final = re.compile(
+    r"\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL
+)
+_SIGNS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _NO_VARIABLES: Final = frozenset({"true", "false", "null", "in"})
 _MACROS: Final = frozenset({"all", "exists", "exists_one", "map", "filter", "existsOne"})
 _ENDS: Final = frozenset({"&&", "||", "!", "?", ":", "(", ")", "[", "]", "{", "}", ",", "==", "!=", "in"})
@@ -142,9 +145,18 @@ def value_of(token: Token) -> object:
     return int(text, 16) if text.startswith("0x") else float(text) if re.search(r"[.eE]", text) else int(text)
 
 
-def _string(text: str) -> object:
-    """A string or bytes; CEL writes both as Python does, but for a few escapes that no sample needs."""
-    try:
-        return ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text
+def _string(text: str) -> str | bytes:
+    """A string, or bytes where it says so."""
+    prefix = text[: min(text.index(quote) for quote in "\"'" if quote in text)].lower()
+    quoted = text[len(prefix) :]
+    opening = 3 if quoted.startswith(('"""', "'''")) else 1
+    inside = quoted[opening:-opening]
+    plain = inside if "r" in prefix else _ESCAPE.sub(_unescaped, inside)
+    return plain.encode() if "b" in prefix else plain
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    digits = escape[1] or escape[2] or escape[3]
+    if digits:
+        return chr(int(digits, 16))
+    return chr(int(escape[4], 8)) if escape[4] else _SIGNS.get(escape[5], escape[5])

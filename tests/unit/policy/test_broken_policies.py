@@ -7,7 +7,7 @@ import pytest
 from policy_examples import HERE, TOOLS
 
 from interlock.domain.errors import PolicyError
-from interlock.policy import check_rules, parse_policy
+from interlock.policy import check_rules, from_content, parse_policy
 from interlock.policy.check import check_names
 from interlock.policy.conditions import compile_condition
 
@@ -49,6 +49,13 @@ def test_an_error_can_name_its_file() -> None:
     assert str(PolicyError("policy_key", "no")) == "no [policy_key]"
     again = type(error)(*error.args)
     assert (str(again), again.line, again.file) == (str(error), 3, "policy.toml")
+
+
+def test_content_that_was_tampered_with_is_refused_without_a_place() -> None:
+    content = parse_policy('version = 1\n[[rule]]\nname = "a"\ninterrupt_policy = "deny"\n').content
+    with pytest.raises(PolicyError) as caught:
+        from_content(content.replace(b'"deny"', b'"nothing"'))
+    assert (caught.value.code, caught.value.line) == ("policy_value", 0)
 
 
 def test_a_condition_from_no_file_has_no_place() -> None:
