@@ -139,33 +139,43 @@ def _given(
     from interlock.domain.errors import CallError, SettingsError
     from interlock.domain.tool import ToolSpec
     from interlock.kernel.explaining import explain_given
-    from interlock.schema import SchemaError
+    from interlock.schema import SchemaError, plain_to_tree
 
     given: Any = read_json(arguments, "--args")
     if not isinstance(given, dict):
         raise click.UsageError("--args takes a JSON object")
+    values = cast("dict[str, object]", given)
     loaded = settings.load()
     found = read_policy(file, policy_of(loaded)) if file else policy_of(loaded)
-    tools: Mapping[str, ToolSpec] = _tools_of(app) if app else {}
+    tools: Mapping[str, Any] = _app_tools(app) if app else {}
     if app and tool not in tools:
-        raise SettingsError("no_tool", f"{app} has no tool {tool}", f"It has: {', '.join(sorted(tools)) or 'none'}.")
-    spec = tools.get(tool) or ToolSpec(tool)
+        known = ", ".join(sorted(tools)) or "none"
+        raise SettingsError("unknown_tool", f"{app} has no tool {tool}", f"It has: {known}.")
+    spec = tools[tool].spec if app else ToolSpec(tool)
     source = file or loaded.policy
     if source is not None:
         check_policy(source, found, [spec])
     try:
-        return explain_given(
-            found, spec, cast("dict[str, object]", given), agent=agent, environment=environment, confidence=confidence
-        )
+        if app:
+            parameters = tools[tool].parameters
+            trees = parameters.encode(parameters.bind((), values))
+        else:
+            trees = {name: plain_to_tree("any", value, f"args.{name}") for name, value in values.items()}
     except SchemaError as error:
         raise CallError(error.code, f"{error.path}: {error.reason}", "Write it as the tool declares it.") from None
+    return explain_given(found, spec, trees, agent=agent, environment=environment, confidence=confidence)
 
 
-def _tools_of(app: str) -> Mapping[str, ToolSpec]:
+def _app_tools(app: str) -> Mapping[str, Any]:
     """The tools of an Interlock object, by name."""
     from interlock.cli.work import load_app
 
-    return {name: tool.spec for name, tool in load_app(app).tools.items()}
+    return load_app(app).tools
+
+
+def _tools_of(app: str) -> Mapping[str, ToolSpec]:
+    """The declarations of an Interlock object's tools, by name."""
+    return {name: tool.spec for name, tool in _app_tools(app).items()}
 
 
 def _asks(rule: Any) -> str:

@@ -16,7 +16,6 @@ from interlock.kernel.kernel import Kernel
 from interlock.kernel.rulings import Call
 from interlock.kernel.views import ActionView
 from interlock.policy import Explanation, PolicySet, Situation, explain, no_facts, slices
-from interlock.schema import plain_to_tree
 
 
 def explain_recorded(kernel: Kernel, about: ActionView, policy: PolicySet | None) -> Explanation:
@@ -40,21 +39,16 @@ def explain_recorded(kernel: Kernel, about: ActionView, policy: PolicySet | None
 def explain_given(
     policy: PolicySet,
     spec: ToolSpec,
-    arguments: Mapping[str, object],
+    arguments: Mapping[str, Json],
     *,
     agent: str = "agent",
     environment: str = "",
     principal: str = "",
     confidence: float | None = None,
 ) -> Explanation:
-    """How a policy rules on a call that nobody has made; `arguments` are plain JSON. Facts are those of a first call.
-
-    Raises `SchemaError` for an argument that is not of its type.
-    """
-    shapes = cast("Mapping[str, Json]", spec.shape.get("arguments", {}))
-    trees = {name: plain_to_tree(shapes.get(name, "any"), value, f"args.{name}") for name, value in arguments.items()}
+    """How a policy rules on a call that nobody has made; `arguments` are typed encoding. Facts are of a first call."""
     situation = Situation(
-        arguments=trees,
+        arguments=arguments,
         rationale=Rationale(confidence=confidence),
         agent=agent,
         versions=Versions(environment=environment),

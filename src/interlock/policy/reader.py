@@ -129,7 +129,7 @@ class Table:
 
     def table(self, key: str, what: str, example: str) -> Table:
         """The table of a key."""
-        found: Any = self._typed(key, dict, example) if key in self.data else {}
+        found: dict[str, Any] = cast("Any", self._typed(key, dict, example)) if key in self.data else {}
         return Table(found, (*self.path, key), self.places, what)
 
     def place(self) -> tuple[int, int]:
