@@ -168,14 +168,6 @@ class InProcessGate(Rulings):
 
         return self.store.read(query)
 
-    def blob(self, digest: str) -> bytes:
-        data = self.store.read(lambda rows: rows.blob(digest))
-        if data is None or blob_digest(data) != digest:
-            raise CallError(
-                "blob_missing", f"the stored value {digest} is missing or damaged", "Restore the store from a backup."
-            )
-        return data
-
     def put_blobs(self, tree: Json) -> Json:
         small, blobs = spill(tree, BLOB_LIMIT, blob_digest)
         if blobs:
@@ -277,7 +269,7 @@ class InProcessGate(Rulings):
         return self.store.write(park(action, process, why, self._ids))
 
     def claim(self, request: ActionRequest, action: ActionId) -> Future[Standing]:
-        spec, run = request.spec, self._runs.get(request.run)
+        spec, run = request.spec, self._runs.get(request.run) or self.run(request.run)
         # The stored arguments: a person may have changed them since this pass made the call.
         call = Call(spec, run, lambda: self.arguments(action), partial(self._effect, spec), request.rationale, action)
         return self.store.write(claim(request, action, self.ruling(call)[0], self._ids))

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import cast
 
-from interlock.canonical import Json, digest_bytes
+from interlock.canonical import Json, blob_digest, digest_bytes
 from interlock.domain.action import Rationale, Versions
+from interlock.domain.errors import CallError
 from interlock.domain.ids import ActionId, EffectHash
 from interlock.domain.ruling import Ruling
 from interlock.domain.run import Run
@@ -54,8 +55,8 @@ class Rulings(Holder):
         needs, spec, run = needs_of(policy, call.spec), call.spec, call.run
         if needs is None:
             return Situation(rationale=call.rationale)
-        arguments = call.arguments()
-        whole = fill(arguments, self._blob) if _holds_blob(arguments) else arguments
+        arguments = call.arguments() if needs.arguments else {}
+        whole = fill(arguments, self.blob) if _holds_blob(arguments) else arguments
         known = Situation(
             arguments=cast("Mapping[str, Json]", whole),
             rationale=call.rationale,
@@ -69,11 +70,18 @@ class Rulings(Holder):
         return _with_slices(known, slices(policy, spec, known))
 
     def _facts(self, wanted: frozenset[str], call: Call, arguments: Json) -> dict[str, int | float | bool]:
-        run, effect = cast("Run", call.run), call.effect(arguments)
+        run = cast("Run", call.run)
+        effect = call.effect(arguments) if "repeated" in wanted else None
         return self.store.read(lambda rows: _read_facts(rows, wanted, call, run, effect))
 
-    def _blob(self, digest: str) -> bytes:
-        return self.store.read(lambda rows: rows.blob(digest)) or b""
+    def blob(self, digest: str) -> bytes:
+        """A value that is kept apart from its document; raises `CallError` where it is missing or damaged."""
+        data = self.store.read(lambda rows: rows.blob(digest))
+        if data is None or blob_digest(data) != digest:
+            raise CallError(
+                "blob_missing", f"the stored value {digest} is missing or damaged", "Restore the store from a backup."
+            )
+        return data
 
     def policy_by(self, digest: str) -> PolicySet | None:
         """The policy that has this digest: this process's own, or one that actions here were ruled under."""
@@ -100,7 +108,7 @@ def _holds_blob(tree: Json) -> bool:
 
 
 def _read_facts(
-    rows: Rows, wanted: frozenset[str], call: Call, run: Run, effect: EffectHash
+    rows: Rows, wanted: frozenset[str], call: Call, run: Run, effect: EffectHash | None
 ) -> dict[str, int | float | bool]:
     """The facts that are wanted, as they stand now, without the call itself."""
     tool, mine = call.spec.name, 0 if call.action is None else 1
@@ -109,7 +117,8 @@ def _read_facts(
         return max(0, rows.count_calls(run.agent, tool, start, most + mine) - mine)
 
     def repeated() -> int:
-        return len({action.id for action, _ in rows.actions_with_effect(run.id, effect)} - {call.action})
+        found = rows.actions_with_effect(run.id, cast("EffectHash", effect))
+        return len({action.id for action, _ in found} - {call.action})
 
     def cost_24h() -> float:
         return since(rows.now - timedelta(days=1)) * float(call.spec.cost or 0)

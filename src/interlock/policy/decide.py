@@ -61,18 +61,14 @@ class Explanation:
 class Needs:
     """What has to be known before a call can be ruled on by the rules that may apply to its tool.
 
-    `facts` are the names of the facts that their conditions mention, `arguments` says whether any looks at the
-    arguments or at slices of them.
+    `facts` are the names of the facts that their conditions mention, `roots` the variables. `arguments` says whether
+    the arguments matter: to a condition, a slice, or a fact about equal effects.
     """
 
     rules: tuple[Rule, ...]
     facts: frozenset[str]
     roots: frozenset[str]
-
-    @property
-    def arguments(self) -> bool:
-        """Whether the arguments matter."""
-        return not self.roots.isdisjoint(("args", "action"))
+    arguments: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +136,8 @@ def _needs(policy: PolicySet, spec: ToolSpec) -> Needs | None:
         roots |= {reference.root for reference in names.references} & VARIABLES.keys()
         mentioned = names.fields("facts")
         facts |= set(VARIABLES["facts"]) if mentioned is None else mentioned
-    return Needs(rules, frozenset(facts), frozenset(roots))
+    arguments = bool(slices) or "args" in roots or "repeated" in facts
+    return Needs(rules, frozenset(facts), frozenset(roots), arguments)
 
 
 def slices(policy: PolicySet, spec: ToolSpec, situation: Situation) -> Mapping[str, str]:
@@ -165,7 +162,7 @@ class _Context:
         return self._made
 
 
-_NO_NEEDS: Final = Needs((), frozenset(), frozenset())
+_NO_NEEDS: Final = Needs((), frozenset(), frozenset(), arguments=False)
 
 
 def _trace(

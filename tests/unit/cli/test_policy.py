@@ -229,6 +229,17 @@ def test_a_recorded_action_is_explained_by_its_card_or_its_id(folder: Path) -> N
             refund(Decimal(501))
     with Desk(url) as desk:
         (view,) = desk.open()
+    shown = CliRunner().invoke(main, ["--url", url, "show", view.fingerprint])
+    assert "whoever lets it run has to say why: --note" in shown.output
+    whole = json.loads(CliRunner().invoke(main, ["--url", url, "show", view.fingerprint, "--json"]).stdout)
+    assert (whole["action"]["rules"], whole["action"]["reason_required"]) == (
+        [
+            "large refunds",
+        ],
+        True,
+    )
+    refused = CliRunner().invoke(main, ["--url", url, "approve", view.fingerprint, "--yes", "--full"])
+    assert (refused.exit_code, "[reason_missing]" in refused.stderr) == (1, True)
     for ref in (view.fingerprint, view.card.id, view.about.action.id):
         result = run("explain", ref, "--url", url)
         assert result.exit_code == 0, result.output
