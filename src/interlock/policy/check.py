@@ -249,7 +249,7 @@ def _try(condition: Condition, known: _Known, what: str, wanted: str) -> None:
         error, sample = counting[0]
         used = known.names.fields("args") or frozenset()
         empty = next((name for name in sorted(used) if sample.get(f"args.{name}", 0) is None), "")
-        words, mend = _told(error, empty)
+        words, mend = _told(error, condition.text, empty)
         raise _error("condition_type", condition, _clause(condition, known, sample), f"{what}: {words}", mend)
 
 
@@ -258,20 +258,20 @@ def _of_type(error: Exception) -> bool:
     return isinstance(error, TypeError) or "Undefined variable" in str(error) or "not a valid regex" in str(error)
 
 
-def _told(error: Exception, empty: str) -> tuple[str, str]:
+def _told(error: Exception, text: str, empty: str) -> tuple[str, str]:
     """An error of type in words that people can use, and its mend. `empty` names an argument that was null."""
     said = str(error)
     if empty:
         return f"it fails where args.{empty} is null", f"Ask first: args.{empty} != null && ..."
     if _MIXED.search(said):
         mend = "Whole numbers and decimals do not mix: write 500.0 instead of 500, or double(...)."
-        return why_failed(error), mend
+        return why_failed(error, text), mend
     if "regex" in said:
         return "its regular expression is not valid", "Mend it, or use contains, startsWith or endsWith."
     if isinstance(error, TypeError) and said.startswith("No such overload"):
         words = "it compares or combines values whose types do not go together"
         return words, "Use values of one type; convert with int(...), double(...), string(...) or timestamp(...)."
-    return why_failed(error), "Mend this part; it fails whatever the arguments are."
+    return why_failed(error, text), "Mend this part; it fails whatever the arguments are."
 
 
 def _clause(condition: Condition, known: _Known, sample: Mapping[str, object]) -> int:

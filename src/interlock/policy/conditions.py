@@ -142,6 +142,15 @@ _VALUES: Final[Mapping[str, Callable[[ToolSpec, Situation], object]]] = {
 }
 
 
+_FUNCTION: Final = re.compile(r"Function '(\w+)' error")
+_WORDS: Final[Mapping[type[Exception], str]] = {
+    IndexError: "a list is too short",
+    OverflowError: "a number is too large",
+    ZeroDivisionError: "it divides by zero",
+    ValueError: "an argument cannot be read",
+}
+
+
 def share_of(claimed: object) -> float | None:
     """A number from 0 to 1, or None for anything else that an agent may have said."""
     if isinstance(claimed, bool) or not isinstance(claimed, int | float) or not 0 <= claimed <= 1:
@@ -158,14 +167,23 @@ def holds(condition: Condition, variables: Callable[[], Any]) -> bool | str:
     try:
         answer = condition.program.execute(variables())
     except Exception as error:  # noqa: BLE001 - whatever it is, the rule holds the action because of it
-        return why_failed(error)
+        return why_failed(error, condition.text)
     return answer if isinstance(answer, bool) else f"it gives {type(answer).__name__}, not true or false"
 
 
-def why_failed(error: Exception) -> str:
-    """What went wrong in the evaluator, in a few words."""
+def why_failed(error: Exception, text: str) -> str:
+    """What went wrong in the condition `text`, in a few words; never with a value of an argument."""
     if isinstance(error, KeyError):
-        return f"there is no {error.args[0]}"
+        key = str(error.args[0])
+        return f"there is no {key}" if key in text else "a key is missing"
+    for kind, words in _WORDS.items():
+        if isinstance(error, kind):
+            return words
+    if "not a valid regex" in str(error):
+        return "its regular expression is not valid"
+    function = _FUNCTION.match(str(error))
+    if function:
+        return f"{function[1]}(...) cannot take what it is given"
     return " ".join(str(error).partition(". ")[0].split())[:160] or type(error).__name__
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from interlock import Interlock, Refused
 from interlock.canonical import digest_bytes
-from interlock.domain.errors import DecisionError, PolicyError, SettingsError
+from interlock.domain.errors import CallError, DecisionError, PolicyError, SettingsError
 from interlock.domain.ids import ActionId
 from interlock.domain.reviewers import Principal, PrincipalKind
 from interlock.kernel import Kernel
@@ -93,7 +93,7 @@ def test_a_condition_that_fails_holds_and_says_why(staged: Stage) -> None:
         refund(Decimal(0))
     assert run.status == "waiting"
     (card,) = stage.reviewer.open()
-    assert "the condition of the rule 'odd' could not be evaluated (division by zero" in card.card.why
+    assert "the condition of the rule 'odd' could not be evaluated (it divides by zero" in card.card.why
     assert ruling(stage, run.id).rules == ()
 
 
@@ -214,6 +214,11 @@ def test_large_arguments_are_seen_whole(staged: Stage) -> None:
     assert ruling(stage, run.id).rules == ()
     with stage.il.run("r"):
         assert refund(Decimal(1), order=text).startswith("yyy")
+
+
+def test_a_large_argument_that_is_lost_stops_the_ruling(staged: Stage) -> None:
+    with pytest.raises(CallError, match="blob_missing"):
+        staged("").il.kernel.blob("sha-256:lost")
 
 
 def test_an_edit_is_ruled_on_anew(staged: Stage) -> None:

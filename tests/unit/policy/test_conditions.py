@@ -67,7 +67,7 @@ def test_a_stored_argument_has_a_value_of_its_own_kind(tree: Any, value: object)
 
 
 def test_an_argument_that_cannot_be_read_fails_the_condition_and_nothing_else() -> None:
-    assert isinstance(true_of("args.x == 1", tagged("datetime", "no time")), str)
+    assert true_of("args.x == 1", tagged("datetime", "no time")) == "an argument cannot be read"
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,13 @@ def test_an_argument_that_cannot_be_read_fails_the_condition_and_nothing_else() 
         ("args.x > 500", tagged("decimal", "500.01"), True),
         ("args.x > 500.0", 501, True),
         ("args.y == 1", 1, "there is no y"),
+        ("{'a': 1}[args.x] == 1", "secret", "a key is missing"),
+        ("args.x * 9223372036854775807 == 1", 77, "a number is too large"),
+        ("int(args.x) == 1", "secret", "int(...) cannot take what it is given"),
+        ("'a'.matches(args.x)", "secret(", "its regular expression is not valid"),
         ("args.x", 3, "it gives int, not true or false"),
-        ("args.x[3] == 1", [1], "index out of bounds: 3"),
-        ("1 / args.x == 1", 0, "division by zero in CEL expression"),
+        ("args.x[3] == 1", [1], "a list is too short"),
+        ("1 / args.x == 1", 0, "it divides by zero"),
     ],
 )
 def test_a_condition_is_true_or_false_or_says_why_not(condition: str, tree: Any, answer: object) -> None:
@@ -86,7 +90,7 @@ def test_a_condition_is_true_or_false_or_says_why_not(condition: str, tree: Any,
 
 
 def test_an_error_without_words_is_named() -> None:
-    assert why_failed(ValueError()) == "ValueError"
+    assert why_failed(RuntimeError(), "") == "RuntimeError"
 
 
 def test_a_slice_that_gives_no_text_says_nothing() -> None:
@@ -269,7 +273,7 @@ def test_what_may_be_right_is_not_refused(condition: str, shape: Any) -> None:
 
 def test_what_fails_whatever_the_arguments_are_is_refused() -> None:
     spec = ToolSpec("t", shape={"arguments": {"x": "int"}})
-    with pytest.raises(PolicyError, match="Function 'timestamp' error"):
+    with pytest.raises(PolicyError, match=r"timestamp\(\.\.\.\) cannot take what it is given"):
         check_rules(policy_of("timestamp('never') > timestamp('soon')"), [spec])
 
 

@@ -141,7 +141,7 @@ def test_a_condition_that_fails_holds_and_says_why_and_adds_nothing_else() -> No
     assert not ruling.reason_required
     assert ruling.expires_in == 24 * HOUR
     assert codes(ruling) == ["compensable", "rule_failed", "rule_failed", "rule_failed"]
-    assert "could not be evaluated (index out of bounds: 0), so a person decides" in words(ruling)
+    assert "could not be evaluated (a list is too short), so a person decides" in words(ruling)
 
 
 def test_a_failed_condition_never_denies_and_never_loosens() -> None:
