@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,14 @@ from interlock.adapters.plain.rollback import roll_back
 from interlock.adapters.plain.tool import Duration
 from interlock.canonical import fingerprint
 from interlock.domain.action import Versions
-from interlock.domain.errors import DecisionError, SettingsError
+from interlock.domain.errors import DecisionError, PolicyError, SettingsError
 from interlock.domain.ids import ActionId
 from interlock.domain.run import Run, Work
+from interlock.domain.tool import ToolSpec
 from interlock.identities.local import LocalIdentity, session_secret, user_name
 from interlock.kernel import Kernel
 from interlock.kernel.desk import ReviewDesk
-from interlock.policy import PolicySet, Profile, check
+from interlock.policy import PolicySet, Profile, check, check_rules, parse_policy
 from interlock.ports.store import Store
 from interlock.worker import Worker
 
@@ -31,10 +34,10 @@ SECRET_NAME = "reviewer-secret"
 class Interlock(PlainAdapter):
     """The agent's side: guard tools, run workflows. It holds no credential to decide with.
 
-    `url` names the store (see `interlock.settings`), `profile` the policy, `agent` the agent whose
-    tools these are; `versions` of agent, model and prompt are recorded with every action. `wait`
-    holds a paused caller for so long, for a person at the terminal. `store` takes a store that is open
-    already (tests do that).
+    `url` names the store (see `interlock.settings`), `profile` how much is asked, `policy` a file with
+    rules, `agent` the agent whose tools these are; `versions` of agent, model and prompt are recorded
+    with every action. `wait` holds a paused caller for so long, for a person at the terminal. `store`
+    takes a store that is open already (tests do that).
     """
 
     def __init__(
@@ -43,13 +46,14 @@ class Interlock(PlainAdapter):
         *,
         agent: str = "agent",
         profile: str | None = None,
+        policy: str | os.PathLike[str] | None = None,
         wait: Duration = 0,
         versions: Versions | None = None,
         owner: str = "",
         store: Store | None = None,
         lease: Duration | None = None,
     ) -> None:
-        settings = settings_.load(url, profile)
+        settings = settings_.load(url, profile, policy=policy)
         self.settings = settings
         lease_s = settings.lease_s if lease is None else _seconds(lease)
         self.kernel = Kernel(store or open_store(settings), policy_of(settings), lease_s=lease_s)
@@ -62,10 +66,16 @@ class Interlock(PlainAdapter):
             agent=agent,
             versions=recorded,
             owner=owner or f"user:{user_name()}",
-            check=check,
+            check=self._check_tool,
             announce=self._announce,
             wait=wait,
         )
+
+    def _check_tool(self, spec: ToolSpec) -> None:
+        """Refuse a declaration that contradicts itself, and rules that do not fit the tool."""
+        check(spec)
+        if self.settings.policy is not None:
+            check_policy(self.settings.policy, self.kernel.policy, [spec])
 
     def _announce(self, run: Run) -> None:
         """On a terminal, say that the run pauses and how to decide; programs look at the run instead."""
@@ -151,14 +161,53 @@ def open_store(settings: settings_.Settings) -> Store:
 
 
 def policy_of(settings: settings_.Settings) -> PolicySet:
-    """The policy that the settings name; raises `SettingsError` for an unknown profile."""
+    """The policy that the settings name; raises `SettingsError` for an unknown profile, `PolicyError` for its file.
+
+    What the file says goes before the settings: it belongs to those who own the agent.
+    """
     try:
         profile = Profile(settings.profile)
     except ValueError:
         raise SettingsError(
             "bad_profile", f"there is no profile {settings.profile!r}", f"Use one of {', '.join(Profile)}."
         ) from None
-    return PolicySet(profile=profile, expensive_from=settings.expensive_from)
+    defaults = PolicySet(profile=profile, expensive_from=settings.expensive_from)
+    if settings.policy is None:
+        return defaults
+    policy = read_policy(settings.policy, defaults)
+    for rule in policy.rules:
+        if rule.reviewers:
+            raise PolicyError(
+                "reviewers_not_configured",
+                f"the rule {rule.name!r} asks for {rule.reviewers[0].group}, and this store knows one reviewer only",
+                "Leave reviewers out of the rule; one person decides here.",
+                rule.line,
+                rule.column,
+                settings.policy.name,
+            )
+    return policy
+
+
+def read_policy(path: Path, defaults: PolicySet = PolicySet()) -> PolicySet:  # noqa: B008 - frozen
+    """Read a policy file. What it does not say is as in `defaults`; raises `PolicyError` with line and column."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        words = f"it cannot be read: {said}"
+        raise PolicyError("policy_unreadable", words, "Name a TOML file.", file=str(path)) from None
+    try:
+        return parse_policy(text, defaults=defaults)
+    except PolicyError as error:
+        raise error.within(path.name) from None
+
+
+def check_policy(path: Path, policy: PolicySet, specs: Iterable[ToolSpec]) -> None:
+    """Check a policy against tools; raises `PolicyError` for the first rule that does not fit one."""
+    try:
+        check_rules(policy, specs)
+    except PolicyError as error:
+        raise error.within(path.name) from None
 
 
 def _seconds(lease: Duration) -> float:
@@ -181,4 +230,4 @@ def secret_path(url: str | None = None) -> Path | None:
     return path.parent / SECRET_NAME if path is not None else None
 
 
-__all__ = ["Desk", "Interlock", "open_store", "policy_of", "secret_path"]
+__all__ = ["Desk", "Interlock", "check_policy", "open_store", "policy_of", "read_policy", "secret_path"]

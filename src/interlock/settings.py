@@ -4,6 +4,7 @@
 |---|---|---|
 | `INTERLOCK_URL` | the store: `sqlite:///a.db`, `sqlite:////var/a.db`, `memory://` | a file in the data folder |
 | `INTERLOCK_PROFILE` | `record`, `phase1`, `cautious` or `earned` | `cautious` |
+| `INTERLOCK_POLICY` | a policy file | none: the profile alone |
 | `INTERLOCK_LEASE` | seconds an executor may be silent before its claims are in doubt | 30 |
 | `INTERLOCK_EXPENSIVE_FROM` | the cost from which a call is asked about | 100 |
 | `INTERLOCK_ENVIRONMENT` | recorded with every action: `prod`, `test`, … | empty |
@@ -31,6 +32,7 @@ class Settings:
     lease_s: float = 30.0
     expensive_from: Decimal = Decimal(100)
     environment: str = ""
+    policy: Path | None = None
 
     @property
     def path(self) -> Path | None:
@@ -38,15 +40,22 @@ class Settings:
         return None if self.url == MEMORY else Path(self.url.removeprefix("sqlite:///"))
 
 
-def load(url: str | None = None, profile: str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+def load(
+    url: str | None = None,
+    profile: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    policy: str | os.PathLike[str] | None = None,
+) -> Settings:
     """Settings from arguments first, the environment second, defaults last; raises `SettingsError`."""
     env = os.environ if environ is None else environ
+    file = policy or env.get("INTERLOCK_POLICY")
     return Settings(
         url=_url(url or env.get("INTERLOCK_URL") or _default_url()),
         profile=profile or env.get("INTERLOCK_PROFILE") or "cautious",
         lease_s=float(_number(env, "INTERLOCK_LEASE", "30")),
         expensive_from=_number(env, "INTERLOCK_EXPENSIVE_FROM", "100"),
         environment=env.get("INTERLOCK_ENVIRONMENT", ""),
+        policy=Path(file).expanduser().absolute() if file else None,
     )
 
 

@@ -20,7 +20,7 @@ from interlock.domain.events import EventType
 from interlock.domain.interrupt import Ending, InterruptKind
 from interlock.domain.run import RunState
 from interlock.domain.tool import InterruptPolicy, Reach, Reversibility, ToolSpec
-from interlock.policy import LONGEST, PolicySet, Profile, rule, table
+from interlock.policy import LONGEST, PolicySet, Profile, Situation, rule, table
 from interlock.policy.table import default_policy
 from interlock.schema.errors import Code
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "interlock"
 REFERENCE = ROOT / "docs" / "reference"
 
-ERRORS = {"CallError", "RunError", "DecisionError", "StoreError", "SettingsError"}
+ERRORS = {"CallError", "RunError", "DecisionError", "StoreError", "SettingsError", "PolicyError"}
 
 
 def page(name: str) -> str:
@@ -80,6 +80,13 @@ def raised() -> Iterator[tuple[str, str]]:
             yield name, str(call.args[0].value)
 
 
+def made_by(*makers: str) -> Iterator[str]:
+    """Codes that are first arguments of these functions, which make the errors of policy files."""
+    for name, call in calls():
+        if name in makers and call.args and isinstance(call.args[0], ast.Constant):
+            yield str(call.args[0].value)
+
+
 def faults() -> set[str]:
     """Codes of declarations that contradict themselves: first items of what `policy.declare` yields."""
     tree = ast.parse((SOURCE / "policy" / "declare.py").read_text(encoding="utf-8"))
@@ -96,6 +103,7 @@ def codes() -> dict[str, set[str]]:
     for name, code in raised():
         found[name].add(code)
     found["SettingsError"] |= faults() | {"bad_reversibility"}
+    found["PolicyError"] |= {code for code in made_by("fault", "_error") if "_" in code}
     found["CallError"] |= set(get_args(Code))  # an error of the codecs goes on under its own code
     closed = {ending.value for ending in Ending} - {"approved", "modified", "rejected", "responded", "redirected"}
     found["DecisionError"] |= closed  # a card that was closed without a decision says how
@@ -240,6 +248,26 @@ def test_every_reason_is_on_the_page_and_no_other() -> None:
     assert sorted(listed(section("policy", "Reasons"))) == sorted(made)
 
 
+def test_every_key_of_a_policy_file_is_on_the_page_and_no_other() -> None:
+    from interlock.policy.parse import FILE_KEYS, RULE_KEYS
+
+    keys = [re.sub(r"[\[\]]|\.[A-Z]+", "", key) for key in listed(section("policy", "The policy file"))]
+    assert sorted(keys) == sorted(FILE_KEYS)
+    assert listed(section("policy", "Rules")) == list(RULE_KEYS)
+
+
+def test_every_variable_and_fact_is_on_the_page_and_no_other() -> None:
+    from interlock.policy.conditions import VARIABLES
+
+    stated = {code_of(row[0]): row[1] for row in rows(section("policy", "Conditions")) if code_of(row[0]) in VARIABLES}
+    assert stated.keys() == VARIABLES.keys()
+    for name, fields in VARIABLES.items():
+        if name not in ("args", "facts", "principal"):
+            assert set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", stated[name]))) == set(fields)
+    facts = [name.removeprefix("facts.") for name in listed(section("policy", "Facts"))]
+    assert facts == list(VARIABLES["facts"])
+
+
 def test_the_deadlines_on_the_pages_are_those_of_the_code() -> None:
     assert (timedelta(hours=4), timedelta(hours=24), timedelta(hours=1)) == (table.SOON, table.LATER, table.CLAIM_SOON)
     assert timedelta(minutes=10) == table.WINDOW
@@ -247,9 +275,7 @@ def test_the_deadlines_on_the_pages_are_those_of_the_code() -> None:
 
 
 def test_without_a_channel_a_soft_checkpoint_is_a_hard_stop() -> None:
-    from interlock.domain.action import Rationale
-
-    ruling = rule(PolicySet(Profile.EARNED), ToolSpec("t", Reversibility.COMPENSABLE), Rationale())
+    ruling = rule(PolicySet(Profile.EARNED), ToolSpec("t", Reversibility.COMPENSABLE), Situation())
     assert ruling.policy is InterruptPolicy.HARD_STOP
     assert ruling.wanted is InterruptPolicy.SOFT_CHECKPOINT
 
@@ -269,25 +295,40 @@ def options_of(command: click.Command) -> set[str]:
     }
 
 
+def commands() -> dict[str, click.Command]:
+    """Every command by what one types; those of a group with the group's name."""
+    found: dict[str, click.Command] = {}
+    for name in COMMANDS:
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        inner = command.commands if isinstance(command, click.Group) else {"": command}
+        found |= {f"{name} {each}".strip(): one for each, one in inner.items()}
+    return found
+
+
 def described() -> dict[str, list[str]]:
     """By command: the cells of its row."""
-    titles = ("See", "Decide", "Stop, undo, go on", "Run")
-    return {code_of(row[0]).split()[0]: row for title in titles for row in rows(section("command-line", title))}
+    titles = ("See", "Policy", "Decide", "Stop, undo, go on", "Run")
+    return {typed(row): row for title in titles for row in rows(section("command-line", title))}
+
+
+def typed(row: list[str]) -> str:
+    """What one types before any argument: arguments are written in capitals."""
+    return " ".join(word for word in code_of(row[0]).split() if word.islower())
 
 
 def test_every_command_is_on_the_page_and_no_other() -> None:
-    assert sorted(described()) == sorted(COMMANDS)
+    assert sorted(described()) == sorted(commands())
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", sorted(commands()))
 def test_every_option_of_a_command_is_on_the_page_and_no_other(name: str) -> None:
-    command = main.get_command(click.Context(main), name)
-    assert command is not None
+    command = commands()[name]
     assert set(re.findall(r"`(--[\w-]+)`", described()[name][1])) == options_of(command)
     arguments = [
         each.human_readable_name for each in command.params if isinstance(each, click.Argument) and each.required
     ]
-    assert code_of(described()[name][0]).split()[1:] == arguments
+    assert code_of(described()[name][0]).removeprefix(name).split() == arguments
 
 
 # -- the architecture -------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_p02_an_answer_without_an_id_is_refused_while_several_pauses_are_open(bo
     for bare in ((), ("yes",), (True,)):
         with pytest.raises(TypeError):
             desk.approve(*bare)
-    with pytest.raises(DecisionError, match="2 cards are open, not one"):
+    with pytest.raises(DecisionError, match="2 cards are open, and one was to be decided"):
         both.reviewer.decide("approve")
     left, right = both.reviewer.open()
     with pytest.raises(DecisionError) as caught:

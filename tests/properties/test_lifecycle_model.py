@@ -41,10 +41,13 @@ PEOPLE = ("reviewer:ana", "reviewer:li")
 PROCESSES = tuple(ProcessId(name) for name in ("p1", "p2", "p3"))
 
 
-def ruling(policy: InterruptPolicy, profile: str = "cautious") -> Ruling:
+def ruling(policy: InterruptPolicy, profile: str = "cautious", *, explained: bool = False) -> Ruling:
     window = WINDOW if policy is SOFT else None
     reasons = (Reason("because", f"it is {policy.value}"),)
-    return Ruling(policy, policy, reasons, profile, expires_in=OPEN_FOR, approval_valid_for=GOOD_FOR, window=window)
+    return Ruling(
+        policy, policy, reasons, profile, expires_in=OPEN_FOR, approval_valid_for=GOOD_FOR, window=window,
+        reason_required=explained,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Paper:
 
     traits: Traits
     strictness: int
+    wants_a_reason: bool = False
     state: str = ""
     card: str = ""
     deadline: datetime | None = None
@@ -155,7 +159,7 @@ class Paper:
         self.hold(now)
         return Said((E.ACTION_HELD,), opens=self.kind_of_card)
 
-    def decide(self, verdict: Verdict, revised: InterruptPolicy, now: datetime) -> Said:
+    def decide(self, verdict: Verdict, revised: InterruptPolicy, note: str, now: datetime) -> Said:
         if self.card != "action":
             return Said(error="not_open")
         if self.late(now):
@@ -167,6 +171,8 @@ class Paper:
         not_offered = bool(self.traits.answers) and verdict.value not in self.traits.answers
         if verdict.reconciles or nothing_to_approve or not_offered:
             return Said(error="bad_verdict")
+        if self.wants_a_reason and verdict in (Verdict.APPROVE, Verdict.MODIFY) and not note:
+            return Said(error="reason_missing")
         if verdict is Verdict.MODIFY and revised is DENY:
             return Said(error="edit_denied")
         self.card = ""
@@ -179,6 +185,7 @@ class Paper:
         self.state, self.yes_at = "cleared", now
         if verdict is Verdict.MODIFY:
             self.revision, self.runs, self.strictness = self.revision + 1, 0, revised.rank
+            self.wants_a_reason = False
             return Said((E.DECISION_RECORDED,), closes="modified")
         return Said((E.DECISION_RECORDED,), closes="approved")
 
@@ -238,6 +245,7 @@ class Paper:
             return Said((E.ACTION_REFUSED,))
         if self.wants_a_yes(command):
             self.strictness = max(command.ruling_now.policy.rank, self.strictness)
+            self.wants_a_reason = False
         self.hold(now)
         return Said((E.ACTION_HELD_AGAIN,), opens=self.kind_of_card)
 
@@ -534,7 +542,9 @@ OUTCOMES = (
 a_policy = st.sampled_from([HARD, HARD, HARD, NONE, NONE, ASYNC, SOFT, SOFT, DENY])
 a_process = st.sampled_from(PROCESSES)
 a_person = st.sampled_from(PEOPLE)
+a_note = st.sampled_from(["as I say", "as I say", ""])
 sometimes = st.sampled_from([False, False, True])
+
 rarely = st.integers(0, 19).map(lambda number: number == 19)
 INSTANT = timedelta(microseconds=1)
 
@@ -547,6 +557,7 @@ class Proposal:
     policy: InterruptPolicy
     profile: str
     known: dict[str, str]
+    explained: bool
 
 
 calls = st.builds(
@@ -558,6 +569,7 @@ calls = st.builds(
     ),
     policy=a_policy,
     profile=st.sampled_from(["cautious", "cautious", "record"]),
+    explained=rarely,
     known=st.sampled_from(
         [{}] * 7
         + [{"repeated": "no, before"}, {"duplicate": "ran before"}, {"nested": "inside"}, {"over_ticket": "too much"}]
@@ -649,10 +661,11 @@ class LifecycleMachine(RuleBasedStateMachine):
         draft = Action(
             id=ActionId("action"), run=RunId("run"), agent="billing", tool="pay", call_key=CallKey("call"), scope="",
             seq=1, state=S.CLEARED, revision=1, digest=Digest("digest1"), effect_hash=EffectHash("effect1"),
-            traits=proposal.traits, ruling=ruling(proposal.policy, proposal.profile), proposed_at=START,
+            traits=proposal.traits, ruling=ruling(proposal.policy, proposal.profile, explained=proposal.explained),
+            proposed_at=START,
         )  # fmt: skip
         opening = Opening(self.new_card(), **proposal.known)
-        self.trace, self.paper = Trace(), Paper(proposal.traits, proposal.policy.rank)
+        self.trace, self.paper = Trace(), Paper(proposal.traits, proposal.policy.rank, proposal.explained)
         said = self.paper.begin(opening, proposal.profile, self.now)
         begun = begin(draft, opening, self.now)
         assert begin(draft, opening, self.now) == begun
@@ -699,23 +712,23 @@ class LifecycleMachine(RuleBasedStateMachine):
         self.propose(draw(proposals))
 
     def approved(self, draw: Draw) -> None:
-        self.decide(Verdict.APPROVE, draw(a_person))
+        self.decide(Verdict.APPROVE, draw(a_person), note=draw(a_note))
 
     def decided(self, draw: Draw) -> None:
-        self.decide(draw(st.sampled_from(Verdict)), draw(a_person))
+        self.decide(draw(st.sampled_from(Verdict)), draw(a_person), note=draw(a_note))
 
     def edited(self, draw: Draw) -> None:
-        self.decide(Verdict.MODIFY, draw(a_person), draw(st.sampled_from(InterruptPolicy)))
+        self.decide(Verdict.MODIFY, draw(a_person), draw(st.sampled_from(InterruptPolicy)), draw(a_note))
 
     def decided_at_the_edge(self, draw: Draw) -> None:
         self.edge(draw)
         self.decided(draw)
 
-    def decide(self, verdict: Verdict, by: str, revised: InterruptPolicy = HARD) -> None:
+    def decide(self, verdict: Verdict, by: str, revised: InterruptPolicy = HARD, note: str = "as I say") -> None:
         number = self.action.revision + 1
         edit = c.Revised(Digest(f"digest{number}"), EffectHash(f"effect{number}"), ruling(revised))
-        command = c.Decide(verdict, by, DecisionId(self.fresh("decision")), "as I say", edit, b'"my own"')
-        self.do(command, self.paper.decide(verdict, revised, self.now))
+        command = c.Decide(verdict, by, DecisionId(self.fresh("decision")), note, edit, b'"my own"')
+        self.do(command, self.paper.decide(verdict, revised, note, self.now))
 
     def lapsed(self, _: Draw) -> None:
         self.do(c.Expire(), self.paper.expire(self.now))

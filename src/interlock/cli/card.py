@@ -255,7 +255,10 @@ def draw_agent(sheet: Sheet, page: Page) -> None:
 
 def draw_reasons(sheet: Sheet, view: CardView) -> None:
     """Why people are asked: every reason of the ruling, and why it is asked again."""
-    reasons = [plain(reason.words) for reason in view.about.action.ruling.reasons]
+    ruling = view.about.action.ruling
+    reasons = [plain(reason.words) for reason in ruling.reasons]
+    if ruling.reason_required:
+        reasons.append("whoever lets it run has to say why: --note")
     again = [plain(view.card.why)] if view.card.previous is not None and view.card.why else []
     sheet.row("WHY ASKED", *(f"• {words}" for words in [*again, *reasons]))
 

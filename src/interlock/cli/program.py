@@ -29,6 +29,9 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "ledger": ("ledger:ledger", "Everything that happened, in order; and its export."),
         "doctor": ("doctor:doctor", "Whether the store is sound, and what is stuck."),
     },
+    "Policy": {
+        "policy": ("policy:policy", "Check a policy file, and explain a ruling."),
+    },
     "Decide": {
         "reject": ("decide:reject", "Do not run it; the note reaches the agent."),
         "redirect": ("decide:redirect", "Not this; plan again, knowing the note."),

@@ -4,8 +4,8 @@ What is hidden or masked on a card is so here, too: `hidden` names it, and `inte
 - a card: fingerprint id kind digest open ending revision opened_at expires_at ended_at why previous now what action
   run agent_says reasons; from `show` also arguments typed hidden preview no_preview tool_expects slices checks answers
   revisions decisions cards others frozen needs_whole folded mode
-- an action: id state tool agent attempt reversibility reach cost policy profile answered_by refusal words result
-  failure
+- an action: id state tool agent attempt reversibility reach cost policy profile rules reason_required answered_by
+  refusal words result failure
 - a run: id state agent workflow thread owner started_at updated_at pass attention ticket result failure
 - a decision: id verdict by at note revision digest channel mode
 - a receipt: verdict state late replayed decision card next outlook shown
@@ -134,6 +134,8 @@ def action(about: ActionView) -> Shape:
         "cost": str(tool.cost) if tool.cost is not None else None,
         "policy": row.ruling.policy.value,
         "profile": row.ruling.profile,
+        "rules": [*row.ruling.rules],
+        "reason_required": row.ruling.reason_required,
         "answered_by": row.answered_by or None,
         "refusal": row.refusal.value if row.refusal else None,
         "words": row.words or None,

@@ -35,7 +35,7 @@ def worker(state: Global, app: str, once: bool) -> int:
 
     if state.url:
         os.environ["INTERLOCK_URL"] = state.url  # before the import, which may read it
-    il = _load(app)
+    il = load_app(app)
     _same_store(il, app, state.url)
 
     def on_start(run: Run) -> None:
@@ -76,7 +76,7 @@ def worker(state: Global, app: str, once: bool) -> int:
     return 0
 
 
-def _load(app: str) -> Interlock:
+def load_app(app: str) -> Interlock:
     """Import the object; every way in which that can fail is one line."""
     from importlib import import_module
 

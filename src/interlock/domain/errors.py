@@ -15,6 +15,7 @@ BaseException
 ├── DecisionError       this decision does not count
 ├── StoreError          the store cannot be used
 └── SettingsError       what was configured does not fit
+└── PolicyError     this policy file cannot be used; says the line and the column
 """
 
 from __future__ import annotations
@@ -141,6 +142,28 @@ class StoreError(InterlockError):
 
 class SettingsError(InterlockError):
     """A setting, a declaration or an argument of the constructor does not fit."""
+
+
+class PolicyError(SettingsError):
+    """A policy file cannot be used as it is written.
+
+    `line` and `column` count from 1 and say where (0: nowhere in particular); `file` is the name of the file, where
+    it came from one.
+    """
+
+    def __init__(self, code: str, message: str, mend: str = "", line: int = 0, column: int = 0, file: str = "") -> None:
+        place = f"line {line}, column {column}" if line else ""
+        where = ", ".join(part for part in (file, place) if part)
+        super().__init__(code, f"{where}: {message}" if where else message, mend)
+        self.args = (code, message, mend, line, column, file)
+        self.words = message
+        self.line = line
+        self.column = column
+        self.file = file
+
+    def within(self, file: str) -> PolicyError:
+        """The same error, naming the file."""
+        return PolicyError(self.code, self.words, self.mend, self.line, self.column, file)
 
 
 class NoEffect(Exception):

@@ -131,6 +131,16 @@ def _decide(action: Action, card: Interrupt | None, command: c.Decide, now: date
             f"{command.verdict.value} does not answer this card",
             f"It takes {_either(fitting)}.",
         )
+    if (
+        action.ruling.reason_required
+        and command.verdict in (Verdict.APPROVE, Verdict.MODIFY)
+        and not command.note.strip()
+    ):
+        raise DecisionError(
+            "reason_missing",
+            "the policy wants a reason for letting this run, and none was given; nothing was consumed",
+            "Say why in the note of the decision: --note.",
+        )
     fact = Fact(EventType.DECISION_RECORDED, _decision_body(command, card), command.by, card.id)
     if command.verdict is Verdict.APPROVE:
         cleared = replace(action, state=ActionState.CLEARED, cleared_at=now, cleared_by=command.decision)

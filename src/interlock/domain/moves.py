@@ -157,6 +157,8 @@ def ruling_body(action: Action) -> Json:
         body["wanted"] = ruling.wanted.value
     if ruling.policy_digest:
         body["policy_digest"] = ruling.policy_digest
+    if ruling.rules:
+        body["rules"] = list(ruling.rules)
     return body
 
 

@@ -13,10 +13,12 @@ from interlock.domain.ids import ActionId, Digest, InterruptId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.reviewers import Principal
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
+from interlock.kernel.explaining import explain_recorded
 from interlock.kernel.health import Health
 from interlock.kernel.kernel import Kernel
 from interlock.kernel.shown import keep_hidden
 from interlock.kernel.views import ActionView, CardView, RunView
+from interlock.policy import Explanation, PolicySet
 from interlock.schema import SchemaError, fill, plain_to_tree, revise, tree_to_plain
 
 FOUND = {"done": Verdict.FOUND_DONE, "failed": Verdict.FOUND_FAILED, "run_again": Verdict.RUN_AGAIN}
@@ -88,6 +90,10 @@ class ReviewDesk:
                 "unknown_action", f"there is no action {action}", "A run's story names them: interlock show RUN"
             )
         return view
+
+    def explain(self, action: str, policy: PolicySet | None = None) -> Explanation:
+        """How a policy rules on a recorded action; by default the one that it was ruled under."""
+        return explain_recorded(self._kernel, self.action(action), policy)
 
     def blob(self, digest: str) -> bytes:
         """A value that is kept apart from its document because of its size; raises `CallError` where it is missing."""

@@ -9,10 +9,11 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
+from types import MappingProxyType
 from typing import cast
 
 from interlock.canonical import CanonicalError, Json, blob_digest, canonical_bytes, document_digest, effect_hash
-from interlock.domain.action import ActionRequest, Rationale, Versions
+from interlock.domain.action import ActionRequest, AgentDecision, Rationale, Versions
 from interlock.domain.errors import CallError
 from interlock.domain.ids import Digest, EffectHash, RunId
 from interlock.domain.tool import Reach, Reversibility, ToolSpec
@@ -71,7 +72,15 @@ def effect_of(namespace_key: bytes, tool: str, target: str, arguments: Json) -> 
     return EffectHash(effect_hash(namespace_key, tool, target, canonical_bytes(arguments, root="args")))
 
 
-def facts_document(request: ActionRequest, *, versions: Versions, tool: str, host: str, pid: int) -> bytes:
+def facts_document(
+    request: ActionRequest,
+    *,
+    versions: Versions,
+    tool: str,
+    host: str,
+    pid: int,
+    slices: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:
     """What is kept about a proposal because later evidence depends on it; canonical bytes."""
     rationale = request.rationale
     facts: dict[str, Json] = {
@@ -91,11 +100,19 @@ def facts_document(request: ActionRequest, *, versions: Versions, tool: str, hos
         "notes": [{"by": by, "words": _bounded(words)} for by, words in request.checked.notes[:20]],
         "tool_expects": _bounded(request.tool_expects),
         **(request.preview.facts() if request.preview is not None else {}),
-        "slices": dict(request.slices),
+        "slices": dict(slices),
         "messages": None,
     }
     # What is empty says nothing: left out, so that a plain action stays small.
     return canonical_bytes({key: value for key, value in facts.items() if value not in ("", None, [], {})})
+
+
+def decision_body(decision: AgentDecision, said: Mapping[str, Json]) -> dict[str, Json]:
+    """What is kept of a decision that an agent made by itself; in a run with its place, by which it is matched."""
+    body: dict[str, Json] = {"kind": decision.kind, **said}
+    if decision.run is not None:
+        body |= {"scope": decision.scope, "seq": decision.seq, "call": decision.call_key, "pass": decision.pass_no}
+    return body
 
 
 def _bounded(words: object) -> str:

@@ -13,24 +13,26 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from interlock.canonical import Json, blob_digest, canonical_bytes
-from interlock.domain.action import ActionKind, ActionRequest, AgentDecision, Rationale, Versions
+from interlock.domain.action import ActionKind, ActionRequest, AgentDecision, Versions
 from interlock.domain.commands import Outcome
 from interlock.domain.decision import Answer, Decision
 from interlock.domain.errors import CallError, StoreError
 from interlock.domain.events import Event, EventType
-from interlock.domain.ids import ActionId, EventId, ProcessId, RunId
+from interlock.domain.ids import ActionId, EffectHash, EventId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
-from interlock.domain.ruling import Reason, Ruling
+from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import PassGrant, PassReport, Run, RunState, Ticket
 from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
 from interlock.kernel import documents
-from interlock.kernel.holder import Holder
+from interlock.kernel.futures import then, tried
 from interlock.kernel.process import host
+from interlock.kernel.rulings import Call, Rulings
 from interlock.kernel.views import action_of
-from interlock.policy import PolicySet, asked, held_by, rule
+from interlock.policy import PolicySet, Situation, needs_of, rule
 from interlock.ports.gate import FreeCall, Standing
 from interlock.ports.store import Change, Rows, Store, Unit
 from interlock.schema import spill
+from interlock.usecases.adopt_policy import PolicyMoved
 from interlock.usecases.answers import answer_to, deliver
 from interlock.usecases.cancel import cancel
 from interlock.usecases.claim import claim, standing
@@ -46,7 +48,6 @@ from interlock.usecases.stored import stored_arguments
 from interlock.usecases.suspend import suspend
 
 A = TypeVar("A")
-B = TypeVar("B")
 
 _NO_MENDING = ("store_closed", "forked", "store_inconsistent")
 """Errors of a store after which telling an outcome again is pointless."""
@@ -55,7 +56,7 @@ BLOB_LIMIT = 64 * 1024
 """Bytes from which a value is kept as a content-addressed blob (SECURITY section 1)."""
 
 
-class InProcessGate(Holder):
+class InProcessGate(Rulings):
     """`Gate` and `Runtime` over the store. Keeps only what is handy within a pass: the run it serves."""
 
     def __init__(
@@ -90,7 +91,8 @@ class InProcessGate(Holder):
         versions: Versions = Versions(),
         ticket: Ticket | None = None,
     ) -> Future[PassGrant]:
-        found = self.run(run)
+        found, version = self.store.read(lambda rows: (rows.run(run), rows.policy(agent)))
+        self.learn(version)
         if found is not None and found.state is RunState.RUNNING:
             self.bury_dead()
         entry = Entry(run, agent, self.living_process(), workflow, input, owner, versions, ticket)
@@ -116,7 +118,7 @@ class InProcessGate(Holder):
         ticket: Ticket | None = None,
     ) -> Future[Run]:
         entry = Entry(run, agent, None, workflow, input, owner, versions, ticket)
-        return _then(self.store.write(enter_run(entry, self._ids, self.run_key)), lambda grant: grant.run)
+        return then(self.store.write(enter_run(entry, self._ids, self.run_key)), lambda grant: grant.run)
 
     def _entered(self, run: RunId, grant: PassGrant | None) -> None:
         with self._passes:
@@ -178,14 +180,6 @@ class InProcessGate(Holder):
         assert found is not None, "only recorded actions are told of"
         return cast("Json", dict(found.current.arguments))
 
-    def blob(self, digest: str) -> bytes:
-        data = self.store.read(lambda rows: rows.blob(digest))
-        if data is None or blob_digest(data) != digest:
-            raise CallError(
-                "blob_missing", f"the stored value {digest} is missing or damaged", "Restore the store from a backup."
-            )
-        return data
-
     def put_blobs(self, tree: Json) -> Json:
         small, blobs = spill(tree, BLOB_LIMIT, blob_digest)
         if blobs:
@@ -204,11 +198,10 @@ class InProcessGate(Holder):
         """What is made once of a tool: whether it is free, and its document."""
         kept = self._tools.get(id(spec))
         if kept is None or kept[0] is not spec:
-            ruling = rule(self.policy, spec, Rationale())
             free = (
                 spec.reversibility is Reversibility.READ_ONLY
-                and ruling.policy is InterruptPolicy.NONE
                 and not spec.composite
+                and all(_lets_go(policy, spec) for policy in self.policies())
             )
             kept = (spec, free, *documents.tool_document(spec))
             self._tools[id(spec)] = kept
@@ -246,10 +239,16 @@ class InProcessGate(Holder):
         run = self._runs.get(request.run) or self.run(request.run)
         if run is None:
             raise CallError("unknown_run", f"there is no run {request.run}")
+        return tried(lambda: self._propose(request, run), self._moved)
+
+    def _propose(self, request: ActionRequest, run: Run) -> Future[Standing]:
         spec, (_, _, tool, described) = request.spec, self._tool(request.spec)
         arguments, blobs = spill(request.arguments, BLOB_LIMIT, blob_digest)
         if tool not in self._described:
             blobs[tool] = described
+        effect, whole = self._effect(spec, arguments), request.arguments
+        call = Call(spec, run, lambda: whole, lambda _: effect, request.rationale, slices=request.slices)
+        ruled = self.rule_on(request, call)
         request = replace(request, arguments=arguments)
         document, digest = documents.action_document(
             namespace=self.store.namespace,
@@ -259,37 +258,52 @@ class InProcessGate(Holder):
             arguments=arguments,
             revision=1,
         )
-        facts = documents.facts_document(request, versions=run.versions, tool=tool, host=self._host, pid=os.getpid())
+        facts = documents.facts_document(
+            request, versions=run.versions, tool=tool, slices=ruled.slices, host=self._host, pid=os.getpid()
+        )
         proposal = Proposal(
             request=request,
             action=ActionId(self._ids()),
             agent=run.agent,
             digest=digest,
-            effect=documents.effect_of(self.store.namespace_key, spec.name, spec.target, arguments),
+            effect=effect,
             document=document,
             facts=facts,
             blobs=blobs,
-            ruling=_unseen(request, self._ruling(request, run)),
+            ruling=ruled.ruling,
+            epoch=ruled.epoch,
         )
         proposed = self.store.write(propose(proposal, self._ids))
         proposed.add_done_callback(lambda done: None if done.exception() else self._described.add(tool))
         return proposed
 
+    def _moved(self, error: BaseException) -> bool:
+        """Whether another policy was adopted meanwhile, so that the call is to be ruled on anew."""
+        if isinstance(error, PolicyMoved):
+            self.learn(error.version, error.content)  # another thread may have learnt it by now, too
+            return True
+        return False
+
+    def learn(self, version: PolicyVersion | None, content: bytes = b"") -> bool:
+        news = super().learn(version, content)
+        if news:
+            self._tools.clear()  # what was free under the policies known before may not be by now
+        return news
+
     def park(self, action: ActionId, process: ProcessId, why: str = "") -> Future[Standing]:
         return self.store.write(park(action, process, why, self._ids))
 
     def claim(self, request: ActionRequest, action: ActionId) -> Future[Standing]:
-        return self.store.write(claim(request, action, self._ruling(request, self._runs.get(request.run)), self._ids))
+        spec, run = request.spec, self._runs.get(request.run) or self.run(request.run)
+        effect, said = partial(self._effect, spec), request.rationale
+        # The stored arguments: a person may have changed them since this pass made the call.
+        call = Call(spec, run, lambda: self.arguments(action), effect, said, action, request.slices)
 
-    def _ruling(self, request: ActionRequest, run: Run | None) -> Ruling:
-        """The policy's answer, and what only ever makes it stricter: checks of the team's own, and asking itself."""
-        if request.asking is not None and request.asking.kind is ActionKind.QUESTION:
-            return asked(self.policy, request.asking)
-        environment = run.versions.environment if run is not None else ""
-        ruling = rule(self.policy, request.spec, request.rationale, environment=environment)
-        for objection in request.checked.objections:
-            ruling = ruling.stricter(objection.policy, objection.reason)
-        return ruling if request.asking is None else held_by(ruling, request.asking, ours=bool(request.spec.target))
+        def attempt() -> Future[Standing]:
+            ruled = self.rule_on(request, call)
+            return self.store.write(claim(request, action, ruled.ruling, ruled.epoch, self._ids))
+
+        return tried(attempt, self._moved)
 
     def report_pause(self, request: ActionRequest) -> Future[Standing]:
         if request.asking is None or request.asking.kind is not ActionKind.OBSERVED:
@@ -307,15 +321,13 @@ class InProcessGate(Holder):
 
     def _noted(self, decision: AgentDecision, rows: Rows) -> Change[None]:
         said, blobs = spill(dict(decision.said), BLOB_LIMIT, blob_digest)
-        body: dict[str, Json] = {"kind": decision.kind, **cast("dict[str, Json]", said)}
-        if decision.run is not None:
-            place: dict[str, Json] = {
-                "scope": decision.scope, "seq": decision.seq, "call": decision.call_key, "pass": decision.pass_no
-            }  # fmt: skip
-            body.update(place)
+        body = documents.decision_body(decision, cast("dict[str, Json]", said))
         actor = f"agent:{decision.agent}"
         event = Event(EventId(self._ids()), EventType.AGENT_DECIDED, rows.now, actor, decision.run, body=body)
         return Change(None, events=(event,), blobs=blobs)
+
+    def _effect(self, spec: ToolSpec, arguments: Json) -> EffectHash:
+        return documents.effect_of(self.store.namespace_key, spec.name, spec.target, arguments)
 
     def give_back(self, action: ActionId, process: ProcessId, fence: int) -> Future[Standing]:
         return self.store.write(give_back(action, process, fence, self._ids))
@@ -363,25 +375,8 @@ class InProcessGate(Holder):
         return self.store.read(lambda rows: standing(Draft(rows, self._ids), known(rows, action)))
 
 
-def _unseen(request: ActionRequest, ruling: Ruling) -> Ruling:
-    """The ruling, with one more reason where people would decide without the preview that there should be."""
-    preview = request.preview
-    if preview is None or preview.text is not None or not ruling.policy.holds:
-        return ruling
-    words = f"its preview failed, so what it would do is not shown: {preview.failed}"
-    return replace(ruling, reasons=(*ruling.reasons, Reason("no_preview", words)))
-
-
-def _then(future: Future[A], make: Callable[[A], B]) -> Future[B]:
-    """A future of what `make` makes of the first one's result."""
-    after: Future[B] = Future()
-
-    def pass_on(done: Future[A]) -> None:
-        error = done.exception()
-        if error is not None:
-            after.set_exception(error)
-        else:
-            after.set_result(make(done.result()))
-
-    future.add_done_callback(pass_on)
-    return after
+def _lets_go(policy: PolicySet, spec: ToolSpec) -> bool:
+    """Whether a policy asks nobody about any call of this tool, and no rule looks at it."""
+    needs = needs_of(policy, spec)
+    ruled = needs is not None and bool(needs.rules)
+    return not ruled and rule(policy, spec, Situation()).policy is InterruptPolicy.NONE

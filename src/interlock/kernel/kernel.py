@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from interlock.canonical import Json, canonical_bytes, parse
-from interlock.domain.action import Action, Rationale, Revision
+from interlock.domain.action import Action, Revision
 from interlock.domain.commands import Revised
 from interlock.domain.decision import Decision, Receipt, Shown, Verdict
 from interlock.domain.errors import DecisionError
@@ -16,13 +16,14 @@ from interlock.domain.events import Event
 from interlock.domain.ids import ActionId, DecisionId, Digest, InterruptId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.reviewers import Principal
+from interlock.domain.ruling import Ruling
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.kernel import documents, ledger, views
 from interlock.kernel.gate import InProcessGate
 from interlock.kernel.health import Health, closed_by_fingerprint, health_of, left_behind, living
 from interlock.kernel.process import seen_dead
+from interlock.kernel.rulings import Call
 from interlock.kernel.shown import revealed, shown_event
-from interlock.policy import rule
 from interlock.ports.store import Change, Page, Rows
 from interlock.usecases.decide import Verdicting, decide
 from interlock.usecases.engine_work import Mine, doable, finish_work, return_work, take_work
@@ -83,7 +84,10 @@ class Kernel(InProcessGate):
         document = cast("dict[str, Json]", parse(about.current.document))
         data, digest = documents.revised_document(document, arguments)
         effect = documents.effect_of(self.store.namespace_key, about.tool.name, about.tool.target, arguments)
-        ruling = rule(self.policy, about.tool, Rationale(), environment=view.run.versions.environment)
+        ruling = self._strictest(
+            about.action.ruling.policy_digest,
+            Call(about.tool, view.run, lambda: arguments, lambda _: effect, action=about.action.id),
+        )
         revision = Revision(
             about.action.id,
             about.action.revision + 1,
@@ -96,6 +100,18 @@ class Kernel(InProcessGate):
             decision.id,
         )
         return Revised(digest, effect, ruling), revision
+
+    def _strictest(self, digest: str, call: Call) -> Ruling:
+        """The stricter ruling of two: by the policy of this process, and by the one that the action was ruled under.
+
+        A reviewer's process may know the policy of the agents only from the store.
+        """
+        ruling, _ = self.ruling(call)
+        before = self.policy_by(digest)
+        if before is None or before is self.policy:
+            return ruling
+        other, _ = self._ruling(before, call)
+        return other if other.policy.rank >= ruling.policy.rank else ruling
 
     def revoke(self, interrupt: InterruptId, digest: Digest, by: Principal, note: str = "") -> Future[Interrupt]:
         """Take an approval back until it is claimed; answers the new card."""

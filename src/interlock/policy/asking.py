@@ -7,7 +7,8 @@ from dataclasses import replace
 from interlock.domain.action import Asking
 from interlock.domain.ruling import Reason, Ruling
 from interlock.domain.tool import InterruptPolicy
-from interlock.policy.table import LATER, PolicySet
+from interlock.policy.ruleset import PolicySet
+from interlock.policy.table import LATER
 
 
 def asked(policy: PolicySet, asking: Asking) -> Ruling:

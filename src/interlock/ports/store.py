@@ -80,6 +80,14 @@ class ActionRows(Protocol):
         """
         ...
 
+    def count_in_run(self, run: RunId, tool: str | None) -> int:
+        """How many actions a run has, of one tool or of all."""
+        ...
+
+    def count_calls(self, agent: str, tool: str, since: datetime, most: int) -> int:
+        """How many actions of an agent's tool were proposed at or after `since`; counts no further than `most`."""
+        ...
+
     def claims_of_process(self, process: ProcessId) -> Sequence[Action]:
         """Actions in state `executing` or `rolling_back` whose claim this process holds."""
         ...

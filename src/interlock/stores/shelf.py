@@ -8,6 +8,7 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, TypeVar
 
 from interlock.domain.action import Action, ActionState, Revision
@@ -150,6 +151,17 @@ class MemoryRows:
             if one.run == run and one.effect_hash == effect
         ]
         return sorted(found, key=lambda pair: (pair[0].seq, pair[0].id, pair[1]))
+
+    def count_in_run(self, run: RunId, tool: str | None) -> int:
+        return sum(1 for one in self._shelf.actions.values() if one.run == run and tool in (None, one.tool))
+
+    def count_calls(self, agent: str, tool: str, since: datetime, most: int) -> int:
+        ours = (
+            one
+            for one in self._shelf.actions.values()
+            if one.tool == tool and one.agent == agent and one.proposed_at >= since
+        )
+        return sum(1 for _ in islice(ours, most))
 
     def claims_of_process(self, process: ProcessId) -> Sequence[Action]:
         ours = [one for one in self._shelf.actions.values() if one.process == process and one.state in CLAIMED]

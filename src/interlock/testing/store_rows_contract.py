@@ -229,6 +229,29 @@ class StoreRowsContract(StoreSetting):
         self.put(store, actions=[replace(one, state=ActionState.DONE)])
         assert store.read(lambda rows: rows.claims_of_process(mine)) == [replace(far)]
 
+    def test_actions_are_counted_by_run_and_by_tool_and_time(self, store: Store, clock: ManualClock) -> None:
+        run, other = self.start_run(store), self.start_run(store)
+        first = store.write(self.samples.propose(run.id)).result()
+        clock.advance(timedelta(seconds=60))
+        last = store.write(self.samples.propose(run.id, 1)).result()
+        another, *_ = self.samples.action(other.id, last.proposed_at)
+        self.put(store, actions=[replace(another, tool="another_tool", agent="another_agent")])
+
+        def count(rows: Rows) -> list[int]:
+            agent, tool = first.agent, first.tool
+            return [
+                rows.count_in_run(run.id, None),
+                rows.count_in_run(run.id, tool),
+                rows.count_in_run(other.id, tool),
+                rows.count_calls(agent, tool, first.proposed_at, 10),
+                rows.count_calls(agent, tool, first.proposed_at, 1),
+                rows.count_calls(agent, tool, last.proposed_at, 10),
+                rows.count_calls(agent, tool, last.proposed_at + timedelta(microseconds=1), 10),
+                rows.count_calls("another_agent", tool, first.proposed_at, 10),
+            ]
+
+        assert store.read(count) == [2, 2, 0, 2, 1, 1, 0, 0]
+
     def test_runs_processes_and_freezes_are_found_while_they_count(self, store: Store, clock: ManualClock) -> None:
         now = clock()
         runs = [self.samples.run(now + timedelta(seconds=number)) for number in range(3)]

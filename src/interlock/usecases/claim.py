@@ -16,14 +16,18 @@ from interlock.domain.lifecycle import move
 from interlock.domain.ruling import Ruling
 from interlock.ports.gate import Standing
 from interlock.ports.store import Change, Rows, Unit
+from interlock.usecases.adopt_policy import still_ruled_by
 from interlock.usecases.draft import Draft, Ids
 from interlock.usecases.passes import driven, frozen
 from interlock.usecases.propose import claim_of
 from interlock.usecases.stored import stored_arguments
 
 
-def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: Ids) -> Unit[Standing]:
-    """The unit that takes the claim for this pass, or answers how the action stands instead."""
+def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, epoch: int, ids: Ids) -> Unit[Standing]:
+    """The unit that takes the claim for this pass, or answers how the action stands instead.
+
+    `epoch` is that of the policy by which `ruling_now` was made; raises `PolicyMoved` where that is not the last.
+    """
     spec = request.spec
 
     def unit(rows: Rows) -> Change[Standing]:
@@ -32,6 +36,7 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, ids: 
         action = rows.action(action_id)
         if action is None or action.run != run.id:
             raise CallError("unknown_action", f"there is no action {action_id} in run {run.id}")
+        still_ruled_by(rows, run.agent, epoch)
         arguments = stored_arguments(rows, action)
         stop = frozen(rows, run.agent, action.tool, run.id)
         if stop is not None and action.state in (ActionState.CLEARED, ActionState.IN_DOUBT):

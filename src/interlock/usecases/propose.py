@@ -17,6 +17,7 @@ from interlock.domain.ruling import Ruling
 from interlock.domain.run import Run
 from interlock.ports.gate import Standing
 from interlock.ports.store import Change, Rows, Unit
+from interlock.usecases.adopt_policy import still_ruled_by
 from interlock.usecases.draft import Draft, Ids
 from interlock.usecases.leave_run import REFUSALS_BEFORE_ATTENTION
 from interlock.usecases.passes import driven, frozen
@@ -24,7 +25,7 @@ from interlock.usecases.passes import driven, frozen
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A request with everything that is made before the transaction: document, digest, ruling, ids."""
+    """A request with everything that is made before the transaction: document, digest, ids, ruling and its epoch."""
 
     request: ActionRequest
     action: ActionId
@@ -35,6 +36,7 @@ class Proposal:
     facts: bytes
     ruling: Ruling
     blobs: dict[str, bytes]
+    epoch: int = 0
 
 
 def propose(proposal: Proposal, ids: Ids) -> Unit[Standing]:
@@ -47,6 +49,7 @@ def propose(proposal: Proposal, ids: Ids) -> Unit[Standing]:
         found = rows.action_of_call(request.run, request.call_key)
         if found is not None:
             return _found(draft, found)
+        still_ruled_by(rows, proposal.agent, proposal.epoch)
         if request.unseen and not run.accept_divergence:
             raise Diverged(
                 f"run {run.id} called {request.spec.name}, but the record expects {request.unseen} first",

@@ -39,10 +39,11 @@ def test_every_command_has_help_takes_url_and_json_and_keeps_its_line(name: str)
     module, _, attribute = COMMANDS[name][0].partition(":")
     command = getattr(importlib.import_module(f"interlock.cli.{module}"), attribute)
     assert command.name == name
-    done = CliRunner().invoke(main, [name, "--help"])
-    assert done.exit_code == 0
-    assert "--url" in done.output
-    assert "--json" in done.output
+    for words in [[name, each] for each in command.commands] if isinstance(command, click.Group) else [[name]]:
+        done = CliRunner().invoke(main, [*words, "--help"])
+        assert done.exit_code == 0
+        assert "--url" in done.output
+        assert "--json" in done.output
 
 
 def test_without_a_command_the_help_is_shown() -> None:

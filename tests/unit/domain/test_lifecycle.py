@@ -100,12 +100,14 @@ done = executing.then(c.Settle(1, PAID, NEW))
 failed = executing.then(c.Settle(1, DECLINED, NEW))
 doubted = executing.then(LOSE)
 softly = begun(SOFT)
+unexplained = replace(held, action=replace(held.action, ruling=replace(held.action.ruling, reason_required=True)))
 rolling_back = done.then(c.StartRollback(ANA, P1))
 
 STANDINGS = {
     "held": held,
     "held too long": held.later(4 * HOUR),
     "held softly": softly,
+    "held, a reason is wanted": unexplained,
     "let go by silence": softly.then(c.Proceed(NOON), after=10 * MINUTE),
     "cleared by policy": begun(NONE, reversibility="compensable"),
     "approved": approved,
@@ -155,7 +157,8 @@ class No:
 STAYS = "stays as it is"
 Result = To | No | str
 
-HELD = ("held", "held softly")
+WANTS_A_REASON = "held, a reason is wanted"
+HELD = ("held", "held softly", WANTS_A_REASON)
 CARD, RECONCILE = InterruptKind.ACTION, InterruptKind.RECONCILE
 DOUBTS = ("in doubt", "in doubt, may rerun", "in doubt, has a probe")
 WITHOUT_CARD = ("in doubt, may rerun", "in doubt, has a probe")
@@ -209,16 +212,35 @@ ROLLED_BACK = {
 
 def decided(state: ActionState, ending: Ending) -> dict[str, Result]:
     said = to(state, E.DECISION_RECORDED, closes=ending)
-    return rest({"held": said, "held softly": said, "held too long": TOO_LATE}, No("not_open"))
+    return rest({**dict.fromkeys(HELD, said), "held too long": TOO_LATE}, No("not_open"))
+
+
+def allowed(ending: Ending) -> dict[str, Result]:
+    return decided(S.CLEARED, ending) | {WANTS_A_REASON: No("reason_missing")}
 
 
 # For every command: what comes of it in every state. `rest` names every state, so that none is forgotten.
 TABLE: dict[str, tuple[Callable[[Action], c.Command], dict[str, Result]]] = {
-    "a person approves": (lambda _: APPROVE, decided(S.CLEARED, Ending.APPROVED)),
-    "a person modifies": (lambda _: decide(Verdict.MODIFY), decided(S.CLEARED, Ending.MODIFIED)),
+    "a person approves": (lambda _: APPROVE, allowed(Ending.APPROVED)),
+    "a person modifies": (lambda _: decide(Verdict.MODIFY), allowed(Ending.MODIFIED)),
+    "a person approves and says why": (
+        lambda _: decide(Verdict.APPROVE, note="the customer called"),
+        decided(S.CLEARED, Ending.APPROVED),
+    ),
+    "a person modifies and says why": (
+        lambda _: decide(Verdict.MODIFY, note="half of it"),
+        decided(S.CLEARED, Ending.MODIFIED),
+    ),
+    "a person approves and says nothing but spaces": (
+        lambda _: decide(Verdict.APPROVE, note="  "),
+        allowed(Ending.APPROVED),
+    ),
     "a person modifies it to what policy denies": (
         lambda _: decide(Verdict.MODIFY, DENY),
-        rest({**dict.fromkeys(HELD, No("edit_denied")), "held too long": TOO_LATE}, No("not_open")),
+        rest(
+            {**dict.fromkeys(HELD, No("edit_denied")), WANTS_A_REASON: No("reason_missing"), "held too long": TOO_LATE},
+            No("not_open"),
+        ),
     ),
     "a person rejects": (
         lambda _: decide(Verdict.REJECT),

@@ -7,17 +7,17 @@ from typing import Any, cast
 
 import pytest
 
-from interlock.domain.action import Rationale
+from interlock.domain.action import Rationale, Versions
 from interlock.domain.errors import SettingsError
 from interlock.domain.ruling import Ruling
 from interlock.domain.tool import InterruptPolicy, Reach, Reversibility, ToolSpec
-from interlock.policy import PolicySet, Profile, decide, rule
+from interlock.policy import PolicySet, Profile, Situation, decide, rule
 
 NONE, ASYNC, SOFT, HARD, DENY = InterruptPolicy
 READ, REVERSIBLE, COMPENSABLE, IRREVERSIBLE = Reversibility
 RECORD, PHASE1, CAUTIOUS, EARNED = Profile
 
-NOTHING_SAID = Rationale()
+NOTHING_SAID = Situation()
 HOURS = timedelta(hours=1)
 
 
@@ -31,7 +31,8 @@ def ruled(
 ) -> Ruling:
     """Rule on a tool as declared, by default where channels can deliver, so that the table shows as it is."""
     spec = ToolSpec("act", reversibility, **declared)
-    return rule(PolicySet(profile, channels=channels), spec, Rationale(confidence=cast("float | None", confidence)))
+    said = Rationale(confidence=cast("float | None", confidence))
+    return rule(PolicySet(profile, channels=channels), spec, Situation(rationale=said))
 
 
 def codes(ruling: Ruling) -> list[str]:
@@ -377,7 +378,8 @@ def test_what_is_no_soft_checkpoint_has_no_window() -> None:
 
 def test_the_same_tool_under_the_same_policy_gets_the_very_same_ruling() -> None:
     policy, spec = PolicySet(), ToolSpec("send", IRREVERSIBLE)
-    assert rule(policy, spec, NOTHING_SAID) is rule(policy, spec, Rationale("because", 0.2), environment="prod")
+    other = Situation(rationale=Rationale("because", 0.2), agent="other", versions=Versions(environment="prod"))
+    assert rule(policy, spec, NOTHING_SAID) is rule(policy, spec, other)
 
 
 def test_a_remembered_ruling_never_speaks_for_another_tool_or_policy() -> None:
@@ -391,7 +393,7 @@ def test_a_remembered_ruling_never_speaks_for_another_tool_or_policy() -> None:
 def test_an_entry_of_another_pair_with_the_same_ids_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     policy, spec = PolicySet(), ToolSpec("send", IRREVERSIBLE)
     other = ToolSpec("read", READ)
-    stale = (policy, other, rule(policy, other, NOTHING_SAID))
+    stale = decide._Known(policy, other, None, rule(policy, other, NOTHING_SAID))
     monkeypatch.setattr(decide, "_known", {(id(policy), id(spec)): stale})
     assert rule(policy, spec, NOTHING_SAID).policy is HARD
 

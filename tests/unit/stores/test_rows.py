@@ -26,7 +26,8 @@ TABLES = {
 # What `forms` keeps in short lists. A new field needs a place there, with its default where a list is shorter.
 PARTS = {
     Traits: "reversibility idempotent probed composite own_call_id reach tool_rev kind answers",
-    Ruling: "policy wanted reasons profile policy_digest expires_in approval_valid_for window",
+    Ruling: "policy wanted reasons profile policy_digest expires_in approval_valid_for window "
+    "rules requires reason_required",
     Reason: "code words",
     Versions: "agent model prompt environment",
     Principal: "kind name authn session",

@@ -17,7 +17,7 @@ import orjson
 from interlock.domain.action import ActionKind, Traits, Versions
 from interlock.domain.decision import Shown
 from interlock.domain.reviewers import Principal, PrincipalKind
-from interlock.domain.ruling import Reason, Ruling
+from interlock.domain.ruling import Reason, Requirement, Ruling
 from interlock.domain.run import Ticket
 from interlock.domain.tool import InterruptPolicy
 from interlock.stores.sql.times import MICROSECOND
@@ -53,23 +53,26 @@ def read_traits(data: bytes) -> Traits:
 
 @lru_cache(maxsize=1024)
 def ruling_bytes(ruling: Ruling) -> bytes:
-    return orjson.dumps(
-        [
-            ruling.policy.value,
-            ruling.wanted.value,
-            [[reason.code, reason.words] for reason in ruling.reasons],
-            ruling.profile,
-            ruling.policy_digest,
-            ruling.expires_in // MICROSECOND,
-            ruling.approval_valid_for // MICROSECOND,
-            None if ruling.window is None else ruling.window // MICROSECOND,
-        ]
-    )
+    places: list[object] = [
+        ruling.policy.value,
+        ruling.wanted.value,
+        [[reason.code, reason.words] for reason in ruling.reasons],
+        ruling.profile,
+        ruling.policy_digest,
+        ruling.expires_in // MICROSECOND,
+        ruling.approval_valid_for // MICROSECOND,
+        None if ruling.window is None else ruling.window // MICROSECOND,
+    ]
+    if ruling.rules or ruling.requires or ruling.reason_required:
+        requires = [[each.group, each.quorum] for each in ruling.requires]
+        places += [ruling.rules, requires, int(ruling.reason_required)]
+    return orjson.dumps(places)
 
 
 @lru_cache(maxsize=1024)
 def read_ruling(data: bytes) -> Ruling:
-    policy, wanted, reasons, profile, policy_digest, expires_in, approval_valid_for, window = orjson.loads(data)
+    policy, wanted, reasons, profile, policy_digest, expires_in, approval_valid_for, window, *more = orjson.loads(data)
+    rules, requires, reason_required = more or ((), (), 0)
     return Ruling(
         policy=InterruptPolicy(policy),
         wanted=InterruptPolicy(wanted),
@@ -79,6 +82,9 @@ def read_ruling(data: bytes) -> Ruling:
         expires_in=timedelta(microseconds=expires_in),
         approval_valid_for=timedelta(microseconds=approval_valid_for),
         window=None if window is None else timedelta(microseconds=window),
+        rules=tuple(rules),
+        requires=tuple(Requirement(group, quorum) for group, quorum in requires),
+        reason_required=bool(reason_required),
     )
 
 

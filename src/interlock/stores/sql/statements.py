@@ -127,6 +127,17 @@ ACTIONS_WITH_EFFECT = _compiled(
     .where(t.revisions.c.run == bindparam("run"), t.revisions.c.effect_hash == bindparam("effect_hash"))
     .order_by(*_IN_ORDER, t.revisions.c.number)
 )
+_IN_RUN = select(func.count()).select_from(t.actions).where(t.actions.c.run == bindparam("run"))
+COUNT_IN_RUN = _compiled(_IN_RUN)
+COUNT_IN_RUN_OF_TOOL = _compiled(_IN_RUN.where(t.actions.c.tool == bindparam("tool")))
+_CALLS = _limited(
+    select(t.actions.c.tool).where(
+        t.actions.c.tool == bindparam("tool"),
+        t.actions.c.agent == bindparam("agent"),
+        t.actions.c.proposed_at >= bindparam("since"),
+    )
+)
+COUNT_CALLS = Statement(f"SELECT count(*) FROM ({_CALLS.sql})", _CALLS.names)  # noqa: S608 - our own statement
 CLAIMS_OF_PROCESS = _compiled(
     _ACTIONS.where(t.actions.c.process == bindparam("process"), t.CLAIMED).order_by(t.actions.c.id)
 )

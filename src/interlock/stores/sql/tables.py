@@ -143,6 +143,7 @@ actions = Table(
     # Also the index for "the actions of this run".
     UniqueConstraint("run", "call_key", name="actions_called"),
 )
+Index("actions_of_tool", actions.c.tool, actions.c.agent, actions.c.proposed_at)
 Index("actions_claimed", actions.c.process, sqlite_where=CLAIMED, postgresql_where=CLAIMED)
 
 revisions = Table(

@@ -110,6 +110,14 @@ class SqliteRows:
         found = self._connection.execute(s.ACTIONS_WITH_EFFECT.sql, (pack(run), pack(effect)))
         return [(r.read_action(row[:-1]), row[-1]) for row in found]
 
+    def count_in_run(self, run: RunId, tool: str | None) -> int:
+        if tool is None:
+            return self._count(s.COUNT_IN_RUN, pack(run))
+        return self._count(s.COUNT_IN_RUN_OF_TOOL, pack(run), tool)
+
+    def count_calls(self, agent: str, tool: str, since: datetime, most: int) -> int:
+        return self._count(s.COUNT_CALLS, tool, agent, micros(since), most)
+
     def claims_of_process(self, process: ProcessId) -> Sequence[Action]:
         return self._all(s.CLAIMS_OF_PROCESS, r.read_action, pack(process))
 
@@ -177,6 +185,9 @@ class SqliteRows:
         if page.after is None:
             return self._all(s.POISON_WORK, r.read_work, page.limit)
         return self._all(s.POISON_WORK_AFTER, r.read_work, pack(page.after), page.limit)
+
+    def _count(self, statement: s.Statement, *values: Any) -> int:
+        return int(self._connection.execute(statement.sql, values).fetchone()[0])
 
     def _one(self, statement: s.Statement, read: Callable[[r.Row], T], *values: Any) -> T | None:
         row = self._connection.execute(statement.sql, values).fetchone()

@@ -96,6 +96,8 @@ CREATE TABLE actions (
     FOREIGN KEY(ruling) REFERENCES parts (id)
 );
 
+CREATE INDEX actions_of_tool ON actions (tool, agent, proposed_at);
+
 CREATE INDEX actions_claimed ON actions (process) WHERE state IN ('executing', 'rolling_back');
 
 CREATE TABLE revisions (
