@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import cast
 
 from interlock.canonical import Json, canonical_bytes, parse
@@ -16,8 +17,9 @@ from interlock.domain.events import Event
 from interlock.domain.ids import ActionId, DecisionId, Digest, InterruptId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.reviewers import Principal
-from interlock.domain.ruling import Ruling
+from interlock.domain.ruling import PolicyVersion, Ruling
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
+from interlock.domain.tool import InterruptPolicy
 from interlock.kernel import documents, ledger, views
 from interlock.kernel.gate import InProcessGate
 from interlock.kernel.health import Health, closed_by_fingerprint, health_of, left_behind, living
@@ -72,6 +74,8 @@ class Kernel(InProcessGate):
             value=data,
             shown=shown,
         )
+        if verdict is Verdict.APPROVE:
+            self._still_let_go(interrupt)
         revised, revision = self._revise(decision, value) if verdict is Verdict.MODIFY else (None, None)
         return self.store.write(decide(Verdicting(decision, revised, revision, stored), self._ids))
 
@@ -101,17 +105,46 @@ class Kernel(InProcessGate):
         )
         return Revised(digest, effect, ruling), revision
 
+    def _still_let_go(self, interrupt: InterruptId) -> None:
+        """Raise `DecisionError` where a policy adopted since the proposal denies what is to be approved."""
+
+        def query(rows: Rows) -> tuple[Action | None, PolicyVersion | None]:
+            card = rows.interrupt(interrupt)
+            action = rows.action(card.action) if card is not None and card.open else None
+            return action, rows.policy(action.agent) if action is not None else None
+
+        action, version = self.store.read(query)
+        if action is None or version is None or version.digest == action.ruling.policy_digest:
+            return
+        ruling = self._ruling(self._policy_of(version), self._recorded_call(interrupt))[0]
+        if ruling.policy is InterruptPolicy.DENY:
+            words = "; ".join(reason.words for reason in ruling.reasons)
+            raise DecisionError(
+                "policy_denies",
+                f"the policy that {action.agent} is ruled by now denies it ({words}); nothing was decided",
+                "Reject it, or change the policy.",
+            )
+
+    def _recorded_call(self, interrupt: InterruptId) -> Call:
+        view = self.card(interrupt)
+        assert view is not None, "a card that was read is there"
+        about, arguments = view.about, cast("Json", dict(view.about.current.exact))
+        effect = partial(documents.effect_of, self.store.namespace_key, about.tool.name, about.tool.target)
+        return Call(about.tool, view.run, lambda: arguments, effect, action=about.action.id)
+
     def _strictest(self, digest: str, call: Call) -> Ruling:
-        """The stricter ruling of two: by the policy of this process, and by the one that the action was ruled under.
+        """What all policies ask for together: this process's, the one it was ruled under, and the one adopted last.
 
         A reviewer's process may know the policy of the agents only from the store.
         """
         ruling, _ = self.ruling(call)
-        before = self.policy_by(digest)
-        if before is None or before is self.policy:
-            return ruling
-        other, _ = self._ruling(before, call)
-        return other if other.policy.rank >= ruling.policy.rank else ruling
+        agent = call.run.agent if call.run is not None else ""
+        version = self.store.read(lambda rows: rows.policy(agent))
+        for each in dict.fromkeys((digest, version.digest if version is not None else digest)):
+            other = self.policy_by(each)
+            if other is not None and other is not self.policy:
+                ruling = ruling.and_also(self._ruling(other, call)[0])
+        return ruling
 
     def revoke(self, interrupt: InterruptId, digest: Digest, by: Principal, note: str = "") -> Future[Interrupt]:
         """Take an approval back until it is claimed; answers the new card."""

@@ -13,7 +13,7 @@ from interlock.domain.errors import CallError, StoreError
 from interlock.domain.ids import ActionId, EffectHash
 from interlock.domain.ruling import PolicyVersion, Reason, Ruling
 from interlock.domain.run import Run
-from interlock.domain.tool import ToolSpec
+from interlock.domain.tool import InterruptPolicy, ToolSpec
 from interlock.kernel.holder import Holder
 from interlock.policy import (
     Explanation,
@@ -78,15 +78,15 @@ class Rulings(Holder):
         """The ruling on a proposal or a claim of an agent of this process; what it says only makes it stricter."""
         version = self.adopted(call.run.agent if call.run else "")
         asking = request.asking
-        if asking is not None and asking.kind is ActionKind.QUESTION:
-            return Ruled(asked(self.policy, asking), {}, version.epoch)
         ruling, found = self._ruling(self.policy, call)
         if version.digest != self.policy.digest:
             ruling = ruling.and_also(self._ruling(self._policy_of(version), call)[0])
         for objection in request.checked.objections:
             ruling = ruling.stricter(objection.policy, objection.reason)
-        if asking is not None:
+        if asking is not None and asking.kind is ActionKind.OBSERVED:
             ruling = held_by(ruling, asking, ours=bool(request.spec.target))
+        elif asking is not None and ruling.policy is not InterruptPolicy.DENY:
+            ruling = asked(self.policy, asking)
         return Ruled(_unseen(request, ruling), {**request.slices, **found}, version.epoch)
 
     def adopted(self, agent: str) -> PolicyVersion:

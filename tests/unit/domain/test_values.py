@@ -30,7 +30,7 @@ from interlock.domain.events import Event, EventType
 from interlock.domain.ids import ActionId, DecisionId, Digest, EventId, InterruptId, ProcessId, RunId
 from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
 from interlock.domain.reviewers import Principal, PrincipalKind
-from interlock.domain.ruling import Reason, Ruling
+from interlock.domain.ruling import Reason, Requirement, Ruling
 from interlock.domain.run import Freeze, PassGrant, Process, Run, RunState
 from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
 
@@ -320,3 +320,24 @@ def test_two_long_texts_are_told_apart_by_their_digests() -> None:
 def test_what_had_no_effect_is_an_ordinary_exception_of_the_tool() -> None:
     assert issubclass(NoEffect, Exception)
     assert not issubclass(NoEffect, InterlockError)
+
+
+@given(st.sampled_from(InterruptPolicy), st.sampled_from(InterruptPolicy), st.booleans(), st.booleans())
+def test_two_rulings_together_ask_for_all_that_either_asks_for(
+    one: InterruptPolicy, two: InterruptPolicy, because: bool, too: bool
+) -> None:
+    first = Ruling(
+        one, one, (Reason("one", "1"),), "cautious", rules=("a", "b"), requires=(Requirement("x", 2),),
+        reason_required=because, expires_in=timedelta(hours=1),
+    )  # fmt: skip
+    second = Ruling(
+        two, two, (Reason("two", "2"),), "earned", rules=("b", "c"), reason_required=too,
+        requires=(Requirement("x", 1), Requirement("y", 1)), approval_valid_for=timedelta(minutes=5),
+    )  # fmt: skip
+    both = first.and_also(second)
+    assert both.policy.rank == max(one.rank, two.rank)
+    assert both.reasons == (second if two.rank > one.rank else first).reasons
+    assert set(both.rules) == {"a", "b", "c"}
+    assert {each.group: each.quorum for each in both.requires} == {"x": 2, "y": 1}
+    assert both.reason_required is (because or too)
+    assert (both.expires_in, both.approval_valid_for) == (timedelta(hours=1), timedelta(minutes=5))
