@@ -297,6 +297,9 @@ def draw_history(sheet: Sheet, page: Page) -> None:
         said = " · ".join(f"{plain(name, limit=64)}: {plain(str(each), limit=64)}" for name, each in slices.items())
         sheet.row("SLICES", (said, QUIET))
     if page.full:
+        ruling = view.about.action.ruling
+        rules = f" · rules: {', '.join(plain(each, limit=60) for each in ruling.rules)}" if ruling.rules else ""
+        sheet.row("POLICY", (f"{ruling.profile}{rules} · {ruling.policy_digest}", QUIET))
         sheet.row("DIGEST", (view.card.digest, QUIET))
 
 
@@ -310,13 +313,14 @@ def draw_verbs(sheet: Sheet, page: Page) -> None:
     else:
         sheet.row("DECIDE", 'Each takes --note "…": words that reach the agent.')
     full = " --full" if page.must_open else ""
+    why = ' --note "why"' if page.view.about.action.ruling.reason_required else ""
     fitting = verdicts(page.view.about.action)
     for verdict, more in (
         (Verdict.REJECT, ""),
         (Verdict.REDIRECT, ' --note "what it should know"'),
-        (Verdict.MODIFY, f" --set name=value{full}"),
+        (Verdict.MODIFY, f" --set name=value{full}{why}"),
         (Verdict.RESPOND, f" --result {example(page.view)}"),
-        (Verdict.APPROVE, full),
+        (Verdict.APPROVE, f"{full}{why}"),
     ):
         if verdict in fitting:
             sheet.raw(f"  {prefix} {verdict.value:8} {ref}{more}")
