@@ -576,11 +576,12 @@ calls = st.builds(
     ),
 )  # fmt: skip
 questions = st.just(Traits("read_only", tool_rev="rev1", reach=("spends",), kind=ActionKind.QUESTION)).map(
-    lambda traits: Proposal(traits, HARD, "cautious", {})
+    lambda traits: Proposal(traits, HARD, "cautious", explained=False, known={})
 )
 pauses = st.builds(
     lambda call, answers, policy: Proposal(
-        replace(call.traits, kind=ActionKind.OBSERVED, answers=answers), policy, call.profile, call.known
+        replace(call.traits, kind=ActionKind.OBSERVED, answers=answers),
+        policy, call.profile, call.known, call.explained,
     ),
     calls, st.sampled_from([(), (), ("approve", "reject"), ("respond",)]), st.sampled_from([HARD, HARD, DENY]),
 )  # fmt: skip
