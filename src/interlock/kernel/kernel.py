@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import cast
@@ -21,12 +22,14 @@ from interlock.domain.ruling import PolicyVersion, Ruling
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.domain.tool import InterruptPolicy
 from interlock.kernel import documents, ledger, views
+from interlock.kernel.futures import tried
 from interlock.kernel.gate import InProcessGate
 from interlock.kernel.health import Health, closed_by_fingerprint, health_of, left_behind, living
 from interlock.kernel.process import seen_dead
 from interlock.kernel.rulings import Call
 from interlock.kernel.shown import revealed, shown_event
 from interlock.ports.store import Change, Page, Rows
+from interlock.usecases.adopt_policy import PolicyMoved
 from interlock.usecases.decide import Verdicting, decide
 from interlock.usecases.engine_work import Mine, doable, finish_work, return_work, take_work
 from interlock.usecases.expire import expire
@@ -74,10 +77,18 @@ class Kernel(InProcessGate):
             value=data,
             shown=shown,
         )
-        if verdict is Verdict.APPROVE:
-            self._still_let_go(interrupt)
         revised, revision = self._revise(decision, value) if verdict is Verdict.MODIFY else (None, None)
-        return self.store.write(decide(Verdicting(decision, revised, revision, stored), self._ids))
+        said = Verdicting(decision, revised, revision, stored)
+
+        def again(error: BaseException) -> bool:
+            nonlocal said
+            if not isinstance(error, PolicyMoved):
+                return False
+            self._still_let_go(interrupt, error.version)
+            said = replace(said, ruled_by=error.version.digest)
+            return True
+
+        return tried(lambda: self.store.write(decide(said, self._ids)), again)
 
     def _revise(self, decision: Decision, arguments: Json) -> tuple[Revised | None, Revision | None]:
         """The next revision with these arguments. The unit checks that it is still the next one."""
@@ -105,32 +116,21 @@ class Kernel(InProcessGate):
         )
         return Revised(digest, effect, ruling), revision
 
-    def _still_let_go(self, interrupt: InterruptId) -> None:
+    def _still_let_go(self, interrupt: InterruptId, version: PolicyVersion) -> None:
         """Raise `DecisionError` where a policy adopted since the proposal denies what is to be approved."""
-
-        def query(rows: Rows) -> tuple[Action | None, PolicyVersion | None]:
-            card = rows.interrupt(interrupt)
-            action = rows.action(card.action) if card is not None and card.open else None
-            return action, rows.policy(action.agent) if action is not None else None
-
-        action, version = self.store.read(query)
-        if action is None or version is None or version.digest == action.ruling.policy_digest:
-            return
-        ruling = self._ruling(self._policy_of(version), self._recorded_call(interrupt))[0]
+        view = self.card(interrupt)
+        assert view is not None, "a card that is decided is there"
+        about, arguments = view.about, cast("Json", dict(view.about.current.exact))
+        effect = partial(documents.effect_of, self.store.namespace_key, about.tool.name, about.tool.target)
+        call = Call(about.tool, view.run, lambda: arguments, effect, action=about.action.id)
+        ruling = self._ruling(self._policy_of(version), call)[0]
         if ruling.policy is InterruptPolicy.DENY:
             words = "; ".join(reason.words for reason in ruling.reasons)
             raise DecisionError(
                 "policy_denies",
-                f"the policy that {action.agent} is ruled by now denies it ({words}); nothing was decided",
+                f"the policy that {about.action.agent} is ruled by now denies it ({words}); nothing was decided",
                 "Reject it, or change the policy.",
             )
-
-    def _recorded_call(self, interrupt: InterruptId) -> Call:
-        view = self.card(interrupt)
-        assert view is not None, "a card that was read is there"
-        about, arguments = view.about, cast("Json", dict(view.about.current.exact))
-        effect = partial(documents.effect_of, self.store.namespace_key, about.tool.name, about.tool.target)
-        return Call(about.tool, view.run, lambda: arguments, effect, action=about.action.id)
 
     def _strictest(self, digest: str, call: Call) -> Ruling:
         """What all policies ask for together: this process's, the one it was ruled under, and the one adopted last.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 OPEN_CARDS = "interlock_open_cards"
 """The setting: `report` (what waits is told where a test fails) or `fail` (a test that leaves it waiting fails)."""
 
-_CONTRACTS = ("adapter_contract", "gate_contract", "store_contract", "store_rows_contract")
+_CONTRACTS = ("adapter_contract", "gate_contract", "gate_asking_contract", "store_contract", "store_rows_contract")
 _MADE = pytest.StashKey["Rehearsal"]()
 
 

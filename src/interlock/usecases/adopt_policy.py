@@ -39,6 +39,13 @@ def adopt_policy(agent: str, digest: str, content: bytes, process: ProcessId, id
     return unit
 
 
+def approved_under(rows: Rows, agent: str, digests: tuple[str, ...]) -> None:
+    """Raise `PolicyMoved` where the policy adopted last is none of those that an approval was looked at under."""
+    now = rows.policy(agent)
+    if now is not None and now.digest not in digests:
+        raise PolicyMoved(now, rows.blob(now.digest) or b"")
+
+
 def still_ruled_by(rows: Rows, agent: str, epoch: int) -> None:
     """Raise `PolicyMoved` where a ruling of this epoch is out of date; read inside the claim's transaction."""
     now = rows.policy(agent)

@@ -12,6 +12,7 @@ from interlock.domain.events import EventType
 from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
 from interlock.domain.lifecycle import Moved, move
 from interlock.ports.store import Change, Rows, Unit
+from interlock.usecases.adopt_policy import approved_under
 from interlock.usecases.draft import Draft, Ids
 from interlock.usecases.stored import stored_arguments
 
@@ -21,17 +22,22 @@ class Verdicting:
     """A decision as it came in, with everything made before the transaction.
 
     `decision.at` and the ids of its action are filled in by the unit; `revision` comes with
-    `modify`, `stored` False says that the given result is opaque.
+    `modify`, `stored` False says that the given result is opaque. `ruled_by` is the digest of a policy that the
+    approval was looked at under, beside the one of the proposal.
     """
 
     decision: Decision
     revised: Revised | None = None
     revision: Revision | None = None
     stored: bool = True
+    ruled_by: str = ""
 
 
 def decide(said: Verdicting, ids: Ids) -> Unit[Receipt]:
-    """The unit that records the decision, or raises `DecisionError`."""
+    """The unit that records the decision, or raises `DecisionError`.
+
+    Raises `PolicyMoved` where an approval was not looked at under the policy that was adopted last.
+    """
 
     def unit(rows: Rows) -> Change[Receipt]:
         draft = Draft(rows, ids)
@@ -49,6 +55,8 @@ def decide(said: Verdicting, ids: Ids) -> Unit[Receipt]:
             return draft.change(refusal)
         if refusal is not None:
             return _refused(draft, decision, card, action, refusal)
+        if decision.verdict is Verdict.APPROVE:
+            approved_under(rows, action.agent, (action.ruling.policy_digest, said.ruled_by))
         if decision.verdict in (Verdict.APPROVE, Verdict.MODIFY):
             stored_arguments(rows, action)  # what is damaged can be refused, and nothing else
         moved = _move(action, card, replace(said, decision=decision), rows)
