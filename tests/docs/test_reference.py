@@ -1,6 +1,7 @@
 """The reference says what the code says: every code, event, state, setting, keyword and option, in both directions."""
 
 import ast
+import importlib.util
 import re
 from collections.abc import Iterator
 from datetime import timedelta
@@ -383,3 +384,18 @@ def test_the_files_that_an_explanation_names_exist(name: str) -> None:
     text = (ROOT / "docs" / "explanation" / f"{name}.md").read_text(encoding="utf-8")
     for path in re.findall(r"`((?:\w+/)+\w+\.py)`", text):
         assert (SOURCE / path).exists() or (ROOT / path).exists(), path
+
+
+# -- Python -----------------------------------------------------------------------------------------
+
+
+def test_the_page_of_python_is_what_the_code_says() -> None:
+    spec = importlib.util.spec_from_file_location("python_reference", Path(__file__).with_name("python_reference.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    made_by = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made_by)
+    made = made_by.page()
+    assert page("python") == made, "write it again: ./dev run python tests/docs/python_reference.py"
+    undocumented = re.findall(r"^### (.*)\n\n(?:```text\n[^`]*```\n\n)?(?=\n|#|\Z)", made, re.MULTILINE)
+    assert not undocumented
