@@ -454,9 +454,18 @@ def test_many_threads_cannot_use_a_ticket_more_often_than_it_says(stage: Rehears
 
 
 def test_people_can_be_asked_whatever_the_ticket(stage: Rehearsal) -> None:
-    with stage.il.run("job", ticket={"tools": [], "actions": 0}) as run:
-        stage.il.question("What now?")
-    assert run.status == "waiting"
+    def program() -> str:
+        with stage.il.run("job", ticket={"tools": [], "actions": 0}) as run:
+            stage.il.question("What now?")
+            stage.il.observed_pause("node", "and now?")
+        return run.status
+
+    assert program() == "waiting"
+    stage.reviewer.decide(respond("go on"))
+    assert program() == "waiting"
+    stage.reviewer.decide("approve")
+    assert program() == "finished"
+    assert stage.reviewer.seen[-1].run.ticket.used == 0
 
 
 @pytest.mark.parametrize(

@@ -169,13 +169,18 @@ def _duplicate(same: Sequence[tuple[Action, int]], now: datetime) -> str:
 
 def _beyond(run: Run, request: ActionRequest, now: datetime) -> str:
     """How the call goes beyond the run's ticket. Asking people is always allowed."""
-    asks = request.asking is not None and request.asking.kind is ActionKind.QUESTION
-    return "" if run.ticket is None or asks else run.ticket.against(request.spec, run.started_at, now)
+    return "" if run.ticket is None or _only_asks(request) else run.ticket.against(request.spec, run.started_at, now)
+
+
+def _only_asks(request: ActionRequest) -> bool:
+    """Whether nothing of ours is executed whatever people say: a question, a pause with no tool of ours behind it."""
+    asking = request.asking
+    return asking is not None and (asking.kind is ActionKind.QUESTION or not request.spec.target)
 
 
 def _count(draft: Draft, run: Run, action: Action, request: ActionRequest) -> None:
     """Count what the run has used of its ticket, and refusals in a row."""
-    if run.ticket is not None and action.state is not ActionState.REFUSED:
+    if run.ticket is not None and action.state is not ActionState.REFUSED and not _only_asks(request):
         run = replace(run, ticket=run.ticket.with_one_more(request.spec))
         draft.put(run)
     if action.refusal is RefusalKind.REPEATED:
