@@ -11,7 +11,7 @@ from interlock.domain.action import Action, Revision
 from interlock.domain.decision import Decision
 from interlock.domain.errors import InterlockError
 from interlock.domain.events import Event, EventType
-from interlock.domain.ids import EventId, InterruptId
+from interlock.domain.ids import EventId, InterruptId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.lifecycle import Moved
 from interlock.domain.ruling import PolicyVersion
@@ -92,6 +92,17 @@ class Draft:
                 fact.type, actor=fact.actor or actor, action=moved.action, interrupt=fact.interrupt, body=fact.body
             )
         return moved.action
+
+    def run(self, run: str) -> Run | None:
+        """The run as this unit has it."""
+        return self._runs.get(run) or self.rows.run(RunId(run))
+
+    def needs_attention(self, action: Action, why: str, ended: tuple[RunState, ...] = ()) -> None:
+        """Have a person look at the action's run; one that stands in a state of `ended` stops there until they have."""
+        run = self.run(action.run)
+        if run is not None:
+            self.put(replace(run, attention=why, state=RunState.NEEDS_ATTENTION if run.state in ended else run.state))
+            self.tell(EventType.RUN_NEEDS_ATTENTION, run=run, action=action, body={"why": why})
 
     def action(self, action: str) -> Action | None:
         """The action as this unit has it so far, else None."""

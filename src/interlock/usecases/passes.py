@@ -84,7 +84,10 @@ def lose_claims(draft: Draft, process: ProcessId, actions: list[Action]) -> None
     """Put what a gone process was executing in doubt."""
     for action in actions:
         command = LoseLease(process, InterruptId(draft.ids()))
-        draft.moved(move(action, draft.card(action), command, draft.rows.now))
+        lost = draft.moved(move(action, draft.card(action), command, draft.rows.now))
+        if action.state is ActionState.ROLLING_BACK:
+            why = f"{action.tool} was to be undone, and who did it is gone"
+            draft.needs_attention(lost, why)
 
 
 def ask_about(draft: Draft, action: Action) -> None:

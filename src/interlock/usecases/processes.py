@@ -73,7 +73,7 @@ def give_up(process: ProcessId, held: Held, ids: Ids) -> Unit[int]:
 
 
 def _lose_pass(draft: Draft, run: Run) -> None:
-    waiting = replace(run, state=RunState.WAITING, process=None)
+    waiting = replace(draft.run(run.id) or run, state=RunState.WAITING, process=None)
     draft.put(waiting)
     draft.tell(EventType.RUN_PASS_LOST, run=run, body={"pass": run.pass_no})
     draft.wake(waiting)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlock.canonical import Json
-from interlock.domain.action import Action
+from interlock.domain.action import Action, ActionState
 from interlock.domain.commands import EndRollback, StartRollback
 from interlock.domain.errors import DecisionError, RunError
 from interlock.domain.ids import ActionId, ProcessId
@@ -65,6 +65,19 @@ def end_rollback(
         ended = draft.moved(
             move(action, draft.card(action), EndRollback(fence, came_to, words), rows.now), f"executor:{process}"
         )
+        _not_undone_alert(draft, action, ended)
         return draft.change(ended)
 
     return unit
+
+
+def _not_undone_alert(draft: Draft, before: Action, after: Action) -> None:
+    """What was to be undone and was not is left as it is, or half so: a person has to look."""
+    if before.state is ActionState.ROLLING_BACK and after.state in _NOT_UNDONE:
+        draft.needs_attention(after, f"{after.tool} {_NOT_UNDONE[after.state]}")
+
+
+_NOT_UNDONE = {
+    ActionState.ROLLBACK_FAILED: "was to be undone, and that failed or is not known",
+    ActionState.ROLLBACK_CONFLICT: "was to be undone, and the world had moved on",
+}

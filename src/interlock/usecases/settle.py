@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from interlock.domain.action import Action, ActionState
 from interlock.domain.commands import Outcome, OutcomeKind, Settle
 from interlock.domain.errors import CallError
@@ -35,14 +33,11 @@ def settle(action_id: ActionId, process: ProcessId, fence: int, outcome: Outcome
 
 def _alert(draft: Draft, action: Action, outcome: Outcome) -> None:
     """Two outcomes of one action contradict each other: somebody has to look, the record alone is not enough."""
-    run = draft.rows.run(action.run)
     agrees = outcome.kind is OutcomeKind.DONE and action.state is ActionState.DONE
-    if run is None or (agrees and action.answered_by):
+    if agrees and action.answered_by:
         return  # a person had said that it happened, and so it had
     why = f"{action.tool} may have happened twice" if agrees else f"{action.tool} came to another end than is recorded"
-    ended = run.state in (RunState.FINISHED, RunState.FAILED, RunState.WAITING)
-    draft.put(replace(run, attention=why, state=RunState.NEEDS_ATTENTION if ended else run.state))
-    draft.tell(EventType.RUN_NEEDS_ATTENTION, run=run, action=action, body={"why": why})
+    draft.needs_attention(action, why, (RunState.FINISHED, RunState.FAILED, RunState.WAITING))
 
 
 def known(rows: Rows, action: ActionId) -> Action:
