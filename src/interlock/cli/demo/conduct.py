@@ -17,6 +17,7 @@ from interlock.cli.demo.screen import Screen
 from interlock.cli.demo.shop import ORDERS, Folder, furnish, refunds_of
 from interlock.cli.demo.telling import Teller
 from interlock.cli.demo.worker import RUN
+from interlock.cli.words import count
 from interlock.compose import Desk
 from interlock.domain.errors import SettingsError
 from interlock.domain.interrupt import InterruptKind
@@ -191,7 +192,7 @@ class Conductor:
             [(each.proposed, each.said, f"{each.count} {each.what}{_mark(each)}") for each in found],
         )
         mails, refunds = sent_mail(self._folder), refunds_of(self._folder.orders)
-        self._screen.step("mailbox", f"sent.mbox holds {len(mails)} letter(s), " + _once(mails))
+        self._screen.step("mailbox", f"sent.mbox holds {count(len(mails), 'letter')}, " + _once(mails))
         self._screen.step(
             "database",
             "orders.db holds "
@@ -223,7 +224,8 @@ class Conductor:
             ran = sum(each.must for each in found)
             self._screen.step(
                 "verdict",
-                f"{ran} action(s) were let through and each happened once; what was refused did not happen.",
+                f"{count(ran, 'action was', 'actions were')} let through and each happened once; "
+                "what was refused did not happen.",
                 "bold green",
             )
         else:

@@ -13,6 +13,7 @@ from typing import Protocol
 from interlock.cli.demo.evidence import plain_arguments, sent_mail, witnessed
 from interlock.cli.demo.screen import Screen
 from interlock.cli.demo.shop import ORDERS, Folder, refunds_of
+from interlock.cli.words import count
 from interlock.domain.decision import Shown
 from interlock.domain.errors import DecisionError
 from interlock.domain.interrupt import InterruptKind
@@ -46,7 +47,7 @@ class Script:
             if found:
                 self._desk.reconcile(
                     card.id, digest=card.digest, found="done", result=found[0],
-                    note=f"looked at the witness: it is there, {len(found)} time(s)",
+                    note=f"looked at the witness: it is there, {count(len(found), 'time')}",
                 )  # fmt: skip
             else:
                 self._desk.reconcile(card.id, digest=card.digest, found="failed", note="the witness does not have it")
@@ -199,9 +200,9 @@ class Person:
 
     def _witnesses(self) -> None:
         mails, refunds = sent_mail(self._folder), refunds_of(self._folder.orders)
-        self._screen.step("mailbox", f"the mail server holds {len(mails)} letter(s)")
+        self._screen.step("mailbox", f"the mail server holds {count(len(mails), 'letter')}")
         for mail in mails:
             self._screen.step("", f"{mail.to}: {mail.subject}")
-        self._screen.step("database", f"the order database holds {len(refunds)} refund(s)")
+        self._screen.step("database", f"the order database holds {count(len(refunds), 'refund')}")
         for refund in refunds:
             self._screen.step("", f"{refund.amount} for order {refund.order}")
