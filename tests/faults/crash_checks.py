@@ -29,6 +29,7 @@ _STEPS: dict[EventType, tuple[tuple[str, ...], str]] = {
     EventType.ACTION_REFUSED: (("", "cleared"), "refused"),
     EventType.ACTION_HELD_AGAIN: (("cleared",), "held"),
     EventType.APPROVAL_REVOKED: (("cleared",), "held"),
+    EventType.ANSWER_DELIVERED: (("cleared",), "done"),
     EventType.ACTION_CLAIMED: (("cleared", "in_doubt"), "executing"),
     EventType.ACTION_GIVEN_BACK: (("executing",), "cleared"),
     EventType.ACTION_DONE: (("executing",), "done"),

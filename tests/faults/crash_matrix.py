@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-SCENARIOS = ("irreversible", "idempotent", "probed", "compensable", "reversible", "composite", "undo")
+SCENARIOS = ("irreversible", "idempotent", "probed", "compensable", "reversible", "composite", "undo", "asking")
 MODES = ("raise", "raise_exit", "kill", "kill_late")
 SHORT_EVERY = 31
 """The short form takes every so many-th case, and all kills inside tools."""

@@ -32,7 +32,7 @@ LEASE_S = 6 * 3600.0
 """Longer than any shift of the clock: only a process that is gone loses its claims here."""
 LATE = timedelta(hours=2)
 """Older than an approval of something irreversible may be."""
-SCENARIOS = ("irreversible", "idempotent", "probed", "compensable", "reversible", "composite", "undo")
+SCENARIOS = ("irreversible", "idempotent", "probed", "compensable", "reversible", "composite", "undo", "asking")
 TOOLS_OF = {
     "irreversible": ("send",),
     "idempotent": ("charge",),
@@ -41,6 +41,7 @@ TOOLS_OF = {
     "reversible": ("rename",),
     "composite": ("rename", "send"),
     "undo": ("book", "cancel_booking"),
+    "asking": ("send",),
 }
 AT_MOST_ONCE = ("send", "wire", "book", "cancel_booking")
 
@@ -135,6 +136,18 @@ def define(il: Interlock, witness: Witness, scenario: str) -> Any:
     def compensable() -> Callable[[str], str]:
         return il.tool("compensable", interrupt_policy="hard_stop", compensate=cancel_booking)(book)
 
+    def asking() -> Callable[[str], str]:
+        outer = il.tool("irreversible", preview=lambda to: f"a letter to {to}")(send)
+        il.before(lambda call: call.note("looked at"))
+
+        def team(name: str) -> str:
+            copies = il.question("How many?", int)
+            il.observed_pause("node", {"to": name}, tool=outer)
+            il.record_decision("copies", chosen=copies)
+            return outer(name)
+
+        return il.tool("reversible", composite=True)(team)
+
     guarded: dict[str, Callable[[], Callable[[str], str]]] = {
         "irreversible": lambda: il.tool("irreversible")(send),
         "idempotent": lambda: il.tool("irreversible", idempotent=True, idempotency_key="key")(charge),
@@ -143,13 +156,14 @@ def define(il: Interlock, witness: Witness, scenario: str) -> Any:
         "undo": compensable,
         "reversible": lambda: il.tool("reversible")(rename),
         "composite": composite,
+        "asking": asking,
     }
     tool = guarded[scenario]()
 
     def draft(about: str) -> str:
         return f"about {about}"
 
-    @il.workflow(name=scenario)
+    @il.workflow(name=scenario, ticket={"actions": 3} if scenario == "asking" else None)
     def job(about: str) -> str:
         il.step(draft, about)
         done = tool("x")
@@ -197,7 +211,9 @@ class Session:
         views = self.desk.open()
         for view in views:
             card = view.card
-            if card.kind is InterruptKind.ACTION:
+            if card.kind is InterruptKind.QUESTION:
+                receipt = self.desk.respond(card.id, digest=card.digest, result=2)
+            elif card.kind is not InterruptKind.RECONCILE:
                 receipt = self.desk.approve(card.id, digest=card.digest)
             elif self.witness.saw(view.about.action.tool):
                 done = f"{view.about.action.tool} of x"

@@ -458,7 +458,7 @@ def test_p22_silence_is_not_written_down_as_anybodys_word(both: Rehearsal) -> No
     both.clock.advance(timedelta(days=30))
     assert both.il.worker().run_until_idle() == 1
     told = agent.handle("job").result  # type: ignore[arg-type]
-    assert "nobody decided in time; it was not run" in told
+    assert "nobody decided in time" in told
     assert told.endswith("by None")
     (expired,) = [event for event in both.events("job") if event.type is EventType.INTERRUPT_EXPIRED]
     assert expired.actor == ""

@@ -1,6 +1,7 @@
 """Questions, hand-offs, decisions of the agent, and pauses that other frameworks make by themselves."""
 
 import asyncio
+import threading
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
@@ -509,3 +510,157 @@ def test_a_guarded_call_in_a_crashed_pass_after_the_answer_is_in_doubt_and_not_a
         assert program() == "waiting"
         assert calls == ["bob"]
         assert [view.card.kind for view in stage.reviewer.open()] == [InterruptKind.RECONCILE]
+
+
+# ---------------------------------------------------------------------------------------------------- attacks
+
+
+def test_what_silence_was_agreed_to_mean_answers_silence_and_nothing_else(stage: Rehearsal) -> None:
+    got: list[object] = []
+
+    def program() -> None:
+        with stage.il.run("job"):
+            for _ in range(2):
+                answer = stage.il.observed_pause("gate", "?", options=["go", "reject"], on_expiry="go")
+                got.append((answer["decision"], answer.get("ended")))
+
+    program()
+    stage.reviewer.decide(reject("never"))
+    program()
+    assert got == [("reject", None), ("reject", "repeated")]
+
+
+def test_an_answer_reaches_only_the_pause_that_it_was_given_to(both: Rehearsal) -> None:
+    told: dict[str, object] = {}
+
+    @both.il.tool("irreversible")
+    def send(to: str) -> str:
+        return to
+
+    def program() -> str:
+        with both.il.run("job") as run:
+            for name in ("a", "b"):
+                with both.il.scope(name), suppress(Interrupted):
+                    told[name] = both.il.observed_pause("node", {"to": "bob"}, tool=send)["decision"]
+        return run.status
+
+    def together() -> str:
+        with both.il.run("job") as run:
+
+            def one(name: str) -> None:
+                with both.il.scope(name), suppress(Interrupted):
+                    told[name] = both.il.observed_pause("node", {"to": "bob"}, tool=send)["decision"]
+
+            threads = [threading.Thread(target=run.wrap(one), args=(name,)) for name in ("a", "b")]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        return run.status
+
+    assert together() == "waiting"
+    first, second = both.reviewer.open()
+    both.reviewer.desk.approve(first.card.id, digest=first.card.digest)
+    assert together() == "waiting"
+    assert list(told.values()) == ["approve"], "the other has a card of its own, and nobody has answered it"
+    both.reviewer.desk.reject(second.card.id, digest=second.card.digest)
+    together()
+    assert sorted(map(str, told.values())) == ["approve", "reject"]
+
+
+def test_an_unguarded_pause_of_the_same_name_takes_no_answer_of_a_guarded_one(stage: Rehearsal) -> None:
+    @stage.il.tool("irreversible")
+    def send(to: str) -> str:
+        return to
+
+    def program() -> str:
+        with stage.il.run("job") as run:
+            stage.il.observed_pause("node", {"to": "bob"}, tool=send)
+            stage.il.observed_pause("send", {"to": "bob"})
+            send("bob")
+        return run.status
+
+    program()
+    stage.reviewer.decide("approve")
+    assert program() == "waiting"
+    (view,) = stage.reviewer.open()
+    assert view.card.kind is InterruptKind.OBSERVED
+
+
+def test_a_second_equal_call_elsewhere_is_not_answered_with_the_first_ones_result(both: Rehearsal) -> None:
+    sent: list[str] = []
+
+    @both.il.tool("irreversible")
+    def send(to: str) -> str:
+        sent.append(to)
+        return f"receipt {len(sent)}"
+
+    @both.il.tool("reversible", composite=True)
+    def sub(number: int) -> str:
+        return send("bob")
+
+    @both.il.workflow
+    def job() -> list[str]:
+        both.il.observed_pause("node", {"to": "bob"}, options=["approve", "reject"], tool=send)
+        first = sub(1)
+        both.il.question("again?", bool)
+        return [first, send("bob")]
+
+    job.start(key="job")
+    both.reviewer.decide("approve")
+    assert job.start(key="job").status == "waiting"
+    both.reviewer.decide(respond(True))
+    assert job.start(key="job").status == "waiting", "the second call is an action of its own"
+    both.reviewer.decide("approve")
+    run = job.start(key="job")
+    assert (run.result, sent) == (["receipt 1", "receipt 2"], ["bob", "bob"])
+
+
+def test_a_call_with_large_arguments_joins_its_pause(both: Rehearsal) -> None:
+    sent: list[int] = []
+
+    @both.il.tool("irreversible")
+    def send(body: str) -> int:
+        sent.append(len(body))
+        return len(body)
+
+    def program() -> str:
+        with both.il.run("job") as run:
+            both.il.observed_pause("node", {"body": "z" * 70_000}, tool=send)
+            send("z" * 70_000)
+        return run.status
+
+    program()
+    both.reviewer.decide("approve")
+    assert (program(), sent, both.reviewer.open()) == ("finished", [70_000], ())
+
+
+@pytest.mark.parametrize(
+    ("ask", "code"),
+    [
+        (lambda il: il.observed_pause("n", options=None), "bad_options"),
+        (lambda il: il.observed_pause("n", options=[["x"]]), "bad_options"),
+        (lambda il: il.question("?", options=5), "bad_options"),
+        (lambda il: il.question("?", expires_in="999999d"), "bad_life"),
+        (lambda il: il.question("?", expires_in=0), "bad_life"),
+        (lambda il: il.question("\ud800"), "bad_text"),
+        (lambda il: il.record_decision("\ud800"), "bad_text"),
+        (lambda il: il.handoff("a", "b", perform=5), "not_callable"),
+    ],
+)
+def test_clumsy_questions_are_errors_with_a_code(stage: Rehearsal, ask: Any, code: str) -> None:
+    with pytest.raises(CallError) as caught, stage.il.run("job"):
+        ask(stage.il)
+    assert caught.value.code == code
+    assert not stage.actions("job")
+
+
+def test_odd_but_harmless_values_are_taken(stage: Rehearsal) -> None:
+    def program() -> str:
+        with stage.il.run("job") as run:
+            stage.il.record_decision("k", considered=5, because="\ud800 odd")  # type: ignore[arg-type]
+            stage.il.observed_pause("n", {"from": "a", "to": "b"})
+        return run.status
+
+    assert program() == "waiting"
+    assert stage.reviewer.open()[0].about.current.arguments == {"payload": {"from": "a", "to": "b"}}

@@ -9,7 +9,7 @@ import pytest
 
 from interlock import Refused
 from interlock.domain.errors import SettingsError
-from interlock.testing import Rehearsal, respond
+from interlock.testing import Rehearsal, modify, respond
 
 
 def reasons(stage: Rehearsal) -> list[str]:
@@ -123,7 +123,7 @@ def test_a_check_that_answers_something_is_not_understood_and_holds(stage: Rehea
     with stage.il.run("job") as run:
         write("a")
     assert run.status == "waiting"
-    assert "returned True, which says nothing" in stage.reviewer.open()[0].card.why
+    assert "returned bool, which says nothing" in stage.reviewer.open()[0].card.why
 
 
 def test_a_check_cannot_let_anything_go_nor_change_what_runs(both: Rehearsal) -> None:
@@ -478,3 +478,210 @@ def test_people_can_be_asked_whatever_the_ticket(stage: Rehearsal) -> None:
 def test_a_ticket_that_makes_no_sense_is_refused_before_the_run(stage: Rehearsal, ticket: Any) -> None:
     with pytest.raises(SettingsError):
         stage.il.run("job", ticket=ticket)
+
+
+# ---------------------------------------------------------------------------------------------------- attacks
+
+
+def test_a_check_looks_at_what_will_run_when_a_person_has_changed_it(both: Rehearsal) -> None:
+    paid: list[str] = []
+
+    @both.il.tool("irreversible")
+    def pay(iban: str) -> str:
+        paid.append(iban)
+        return iban
+
+    @both.il.before
+    def known(call: Any) -> None:
+        if call.arguments["iban"] == "BAD":
+            call.deny("bad iban")
+
+    def program() -> str:
+        with both.il.run("job") as run:
+            try:
+                pay("X")
+            except Refused as refused:
+                return refused.words
+        return run.status
+
+    program()
+    both.reviewer.decide(modify(iban="BAD"))
+    assert "bad iban" in program()
+    assert paid == []
+
+
+@pytest.mark.parametrize("how", ["holds", "raises", "is late"])
+def test_a_check_that_holds_after_the_approval_holds_once_more(both: Rehearsal, how: str) -> None:
+    paid: list[str] = []
+    now: list[str] = []
+
+    @both.il.tool("irreversible")
+    def pay(to: str) -> str:
+        paid.append(to)
+        return to
+
+    @both.il.before(within=0.2 if how == "is late" else None)
+    def sanctions(call: Any) -> None:
+        if now and how == "holds":
+            call.hold("on the sanctions list")
+        if now and how == "raises":
+            raise LookupError("the list is down")
+        if now:
+            threading.Event().wait(2)
+
+    def program() -> str:
+        with both.il.run("job") as run:
+            pay("bob")
+        return run.status
+
+    program()
+    both.reviewer.decide("approve")
+    now.append("listed")
+    assert program() == "waiting"
+    assert paid == []
+    (view,) = both.reviewer.open()
+    assert "sanctions" in view.card.why
+    assert view.card.previous is not None
+    both.reviewer.decide("approve")
+    assert (program(), paid) == ("finished", ["bob"]), "people have seen it, and let it go"
+
+
+def test_a_pause_of_a_guarded_call_shows_what_the_checks_say_of_the_call(stage: Rehearsal) -> None:
+    @stage.il.tool("irreversible")
+    def pay(to: str) -> str:
+        return to
+
+    @stage.il.before(tools=["pay"])
+    def looks(call: Any) -> None:
+        call.note("a new payee")
+        if call.arguments["to"] == "mallory":
+            call.deny("not to mallory")
+
+    with stage.il.run("job"):
+        stage.il.observed_pause("node", {"to": "bob"}, tool=pay)
+    assert stage.reviewer.open()[0].about.facts["notes"] == [{"by": "looks", "words": "a new payee"}]
+    with stage.il.run("other"):
+        assert stage.il.observed_pause("node", {"to": "mallory"}, tool=pay)["decision"] == "reject"
+
+
+def test_a_check_for_a_tool_that_nobody_guards_is_an_error_when_a_run_starts(stage: Rehearsal) -> None:
+    stage.il.tool("reversible")(_wire)
+    stage.il.before(tools=["_wirre"])(_look_at)
+    with pytest.raises(SettingsError, match="Did you mean _wire"), stage.il.run("job"):
+        pass
+
+
+def _wire(to: str) -> str:
+    return to
+
+
+def _look_at(call: Any) -> None:
+    return None
+
+
+@pytest.mark.parametrize("fn", [lambda: None, lambda a, b: None])
+def test_a_check_that_does_not_take_a_call_is_refused(stage: Rehearsal, fn: Any) -> None:
+    with pytest.raises(SettingsError, match="does not take"):
+        stage.il.before(fn)
+    with pytest.raises(SettingsError, match="does not take"):
+        stage.il.after(fn)
+
+
+def test_free_and_held_reads_of_the_same_kind_are_told_apart(both: Rehearsal) -> None:
+    read: list[str] = []
+    seen: list[int] = []
+
+    @both.il.tool("read_only")
+    def fetch(url: str) -> str:
+        read.append(url)
+        return f"page {len(read)}"
+
+    @both.il.before
+    def second_one(call: Any) -> None:
+        seen.append(1)
+        if len(seen) == 2:
+            call.hold("twice the same")
+
+    def program() -> list[str]:
+        got: list[str] = []
+        with both.il.run("job"):
+            got.append(fetch("u"))
+            got.append(fetch(url="u"))
+        return got
+
+    assert program() == ["page 1"]
+    both.reviewer.decide("approve")
+    assert program() == ["page 1", "page 2"]
+
+
+def test_what_checks_say_shows_no_sensitive_value(stage: Rehearsal) -> None:
+    @stage.il.tool("irreversible", sensitive=["card"])
+    def charge(card: str) -> str:
+        return "charged"
+
+    @stage.il.before
+    def numbers(call: Any) -> None:
+        call.note(f"it is {call.arguments['card']}")
+        int(call.arguments["card"])
+
+    with stage.il.run("job"):
+        charge("SECRET4111")
+    (view,) = stage.reviewer.open()
+    assert "SECRET4111" not in view.card.why + str(view.about.facts)
+    assert "[hidden]" in view.card.why
+
+
+def test_an_observer_gets_a_copy_of_the_result(both: Rehearsal) -> None:
+    @both.il.tool("reversible")
+    def numbers() -> list[int]:
+        return [1]
+
+    @both.il.after
+    def meddle(call: Any, outcome: str, result: Any) -> None:
+        result.append(666)
+
+    with both.il.run("job"):
+        assert numbers() == [1]
+
+
+def test_costs_add_up_exactly_whatever_the_thread_rounds_to(stage: Rehearsal) -> None:
+    from decimal import localcontext
+
+    ran: list[int] = []
+
+    @stage.il.tool("reversible", cost="0.000001")
+    def tick(number: int) -> int:
+        ran.append(number)
+        return number
+
+    with localcontext() as context, stage.il.run("job", ticket={"cost": "1000000.000002"}):
+        context.prec = 4
+        for number in range(3):
+            tick(number)
+    run = stage.il.kernel.run("job")  # type: ignore[arg-type]
+    assert run is not None
+    assert run.ticket is not None
+    assert str(run.ticket.spent) == "0.000003"
+
+
+def test_steps_need_no_ticket_and_a_no_uses_none(both: Rehearsal) -> None:
+    @both.il.tool("irreversible")
+    def send(to: str) -> str:
+        return to
+
+    def program() -> list[str]:
+        said: list[str] = []
+        with both.il.run("job", ticket={"tools": ["send"], "actions": 1}):
+            both.il.step(lambda: 5)
+            for to in ("a", "b"):
+                try:
+                    said.append(send(to))
+                except Refused as refused:
+                    said.append(refused.kind)
+        return said
+
+    program()
+    both.reviewer.decide("reject")
+    program()
+    both.reviewer.decide("approve")
+    assert program() == ["rejected", "b"]

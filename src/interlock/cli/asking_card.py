@@ -19,6 +19,18 @@ from interlock.kernel.views import CardView
 from interlock.schema import Json
 
 OPTIONS_SHOWN = 20
+_TYPED_AS_TEXT = ("str", "date", "datetime", "time", "timedelta", "decimal", "uuid", "path")
+_EXAMPLES = {
+    "bool": "true",
+    "int": "3",
+    "float": "2.5",
+    "decimal": "12.50",
+    "date": "2026-12-24",
+    "datetime": "2026-12-24T18:00:00+00:00",
+    "time": "18:00:00",
+    "str": "'some text'",
+}
+"""How answers of simple types are typed on the command line."""
 
 
 def plate(view: CardView) -> list[Piece]:
@@ -81,19 +93,26 @@ def draw_wanted(sheet: Sheet, view: CardView) -> None:
 def takes_text(view: CardView) -> bool:
     """Whether an answer to the card is text, so that it can be typed as it is."""
     shape = view.about.tool.shape.get("result")
-    return shape == "str" or bool(options(shape))
+    return shape in _TYPED_AS_TEXT or bool(options(shape))
 
 
 def example(view: CardView) -> str:
     """An answer as it is typed on the command line, where one can be named; else `JSON`."""
-    choices = options(view.about.tool.shape.get("result"))
-    return quote(choices[0]) if choices and is_clean(choices[0]) else "JSON"
+    shape = view.about.tool.shape.get("result")
+    choices = options(shape)
+    if choices and is_clean(choices[0]):
+        return quote(choices[0])
+    return _EXAMPLES.get(shape, "JSON") if isinstance(shape, str) else "JSON"
 
 
 def options(shape: object) -> list[str]:
     """The texts that an answer of this shape can be, where they are listed."""
-    literal = cast("Mapping[str, Json]", shape).get("literal") if isinstance(shape, Mapping) else None
-    return [each for each in literal if isinstance(each, str)] if isinstance(literal, list) else []
+    listed: Mapping[str, Json] = cast("dict[str, Json]", shape) if isinstance(shape, dict) else {}
+    literal, enum = listed.get("literal"), listed.get("enum")
+    if isinstance(literal, list):
+        return [each for each in literal if isinstance(each, str)]
+    members = enum[1] if isinstance(enum, list) and len(enum) > 1 else None
+    return [str(each[0]) for each in members if isinstance(each, list)] if isinstance(members, list) else []
 
 
 def draw_checks(sheet: Sheet, view: CardView) -> None:

@@ -17,7 +17,7 @@ from interlock.cli.outlook import typed
 from interlock.cli.paper import AGENT, AGENT_EDGE, DANGER, FOLDED, QUIET, STRONG, VALUE_EDGE, Piece, Sheet
 from interlock.cli.standing import decided, standing
 from interlock.cli.values import Value, disguised, impostor, texts, value_of
-from interlock.cli.words import ENDINGS, clock, count, deadline, label, span, verb, who
+from interlock.cli.words import ENDINGS, clock, count, deadline, label, overdue, span, verb, who
 from interlock.display import look_alike, plain
 from interlock.domain.decision import Verdict
 from interlock.domain.interrupt import InterruptKind
@@ -76,7 +76,9 @@ def draw_card(sheet: Sheet, page: Page) -> None:
     draw_reasons(sheet, view)
     draw_bounds(sheet, view)
     draw_history(sheet, page)
-    if view.card.open and page.verbs:
+    if overdue(view.card, view.now):
+        sheet.row("NOW", ("it expired, and nothing was run; the agent learns of it when it looks again", STRONG))
+    elif view.card.open and page.verbs:
         draw_verbs(sheet, page)
 
 
@@ -99,6 +101,9 @@ def draw_context(sheet: Sheet, view: CardView) -> None:
     sheet.line((said, QUIET), hang=2)
     attempt = f" · attempt {action.attempt}" if action.attempt > 1 else ""
     revision = f" · revision {view.card.revision}" if view.card.revision > 1 else ""
+    described = plain(view.about.tool.description, limit=100) if view.card.kind is InterruptKind.ACTION else ""
+    if described:
+        sheet.line((described, QUIET), hang=2)
     tool: list[Piece] = [("tool ", QUIET), plain(action.tool, limit=60), (f"{revision}{attempt}", STRONG)]
     sheet.ends(tool, [("fingerprint ", QUIET), (view.card.fingerprint, STRONG)])
 
@@ -248,9 +253,7 @@ def draw_agent(sheet: Sheet, page: Page) -> None:
         )
     considered = facts.get("considered")
     if isinstance(considered, list) and considered and page.full:
-        sheet.row(
-            "ALSO THOUGHT OF", *((f"“{plain(str(each), limit=240)}”", AGENT) for each in considered), edge=AGENT_EDGE
-        )
+        sheet.row("CONSIDERED", *((f"“{plain(str(each), limit=240)}”", AGENT) for each in considered), edge=AGENT_EDGE)
 
 
 def draw_reasons(sheet: Sheet, view: CardView) -> None:

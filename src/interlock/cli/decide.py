@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlock.cli.deciding import deciding, named, report, running, show_and_ask
+from interlock.cli.deciding import deciding, may_approve, named, report, running, show_and_ask
 from interlock.cli.frame import Global, StoreCommand, desk_of, emit, read_json
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def approve(state: Global, ref: str, digest: str | None, note: str, full: bool, 
     """
     with desk_of(state) as desk:
         card = named(desk, ref, digest)
+        note = may_approve(card, note)
         seen = show_and_ask(desk, state, card, "Approve this?", full=full, yes=yes)
         if seen is None:
             return 1

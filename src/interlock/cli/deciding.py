@@ -185,3 +185,28 @@ def _shape(seen: Seen | None) -> dict[str, object] | None:
     if seen is None or not seen.text:
         return None
     return {"text": seen.text, "digest": seen.shown.render_digest, "opened": list(seen.shown.opened)}
+
+
+def may_approve(card: Named, note: str) -> str:
+    """Refuse at once what no approval fits; ask for the reason where the policy wants one. Answers the note."""
+    from interlock.domain.decision import Verdict
+    from interlock.domain.interrupt import InterruptKind
+    from interlock.domain.lifecycle import verdicts
+
+    action = card.view.about.action
+    fitting = verdicts(action)
+    if not card.view.card.open or card.view.card.kind is InterruptKind.RECONCILE:
+        return note  # the desk says what is wrong with that
+    if Verdict.APPROVE not in fitting:
+        raise DecisionError(
+            "bad_verdict",
+            "approve does not answer this card",
+            f"It takes {', '.join(each.value for each in fitting)}.",
+        )
+    if action.ruling.reason_required and not note.strip():
+        if not at_terminal():
+            raise DecisionError(
+                "reason_missing", "the policy wants a reason for letting this run", 'Say why: --note "…".'
+            )
+        return str(click.prompt("The policy wants a reason. Why should it run?"))
+    return note

@@ -80,20 +80,22 @@ def headline(tool: str, arguments: Mapping[str, Json], limit: int = 48) -> str:
     """Verb and object: `Send email to ap@example.com`, `Transfer 1250.00 EUR to Northwind`, `Delete file: /tmp/x`."""
     said = verb(tool)
     arguments = {name: HIDDEN_HERE if masked_value(name, tree) != tree else tree for name, tree in arguments.items()}
-    amount = next((name for name in _MONEY[:4] if name in arguments), None)
+    amount = next((name for name in _MONEY[:3] if name in arguments), None)
     if amount is not None:
         said += f" {_short(arguments[amount], 24)}"
         if isinstance(arguments.get("currency"), str):
             said += f" {_currency(str(arguments['currency']))}"
     target = next((name for name in _TARGETS if name in arguments), None)
     if target is not None:
-        return f"{said} to {_some(arguments[target], limit)}"
-    named = (
+        task = f": {_some(arguments['task'], limit)}" if "task" in arguments else ""
+        return f"{said} to {_some(arguments[target], limit)}{task}"
+    named = [
         name
         for name in by_risk(arguments)
         if name not in (amount, "currency") and arguments[name] is not None and not is_hidden(arguments[name])
-    )
-    other = next(named, None)
+    ]
+    # A text says more of what it is about than a number does.
+    other = next((name for name in named if isinstance(arguments[name], str)), next(iter(named), None))
     if other is None or len(literal(arguments[other])) > limit:
         return said
     shown = _some(arguments[other], limit)

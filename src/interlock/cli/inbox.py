@@ -40,11 +40,13 @@ def inbox(state: Global, watch: bool, limit: int) -> int:
 
 
 def _open_cards(desk: ReviewDesk, limit: int) -> tuple[Sequence[CardView], bool]:
+    from interlock.cli.words import overdue
+
     found: list[CardView] = []
     after = None
     while len(found) <= limit:
         batch = desk.open(min(PAGE, limit + 1), after)
-        found.extend(batch)
+        found.extend(view for view in batch if not overdue(view.card, view.now))  # they wait for nobody any more
         if len(batch) < min(PAGE, limit + 1):
             break
         after = batch[-1].card.id

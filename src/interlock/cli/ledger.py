@@ -309,6 +309,27 @@ def _opened(target: str, after: int) -> Generator[IO[bytes]]:
         raise SettingsError("export_failed", f"cannot write {target}: {error.strerror}", mend) from error
 
 
+def _tail(path: Path) -> bytes:
+    """The end of a file: enough of it for its last line."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 4_000_000))
+        return file.read()
+
+
+def _goes_on(desk: ReviewDesk, path: Path, after: int) -> None:
+    """Refuse to go on in a file that does not end with the event at that position."""
+    from interlock.domain.errors import SettingsError
+
+    last = next((desk.envelope(event) for at, event in desk.ledger(after=str(after - 1)) if at == after), None)
+    kept = _tail(path) if path.is_file() else b""
+    if kept.endswith(b"\n") and kept.rstrip(b"\n").rpartition(b"\n")[2] != last:
+        raise SettingsError(
+            "export_elsewhere",
+            f"{path} does not end with the event at position {after}",
+            "Give the position that the last export told, or export anew to another file.",
+        )
+
+
 def _export(desk: ReviewDesk, state: Global, target: str, after: int) -> int:
     """Write everything behind a position, batch by batch, each wholly or not at all as far as we can see to it."""
     import os
@@ -316,6 +337,8 @@ def _export(desk: ReviewDesk, state: Global, target: str, after: int) -> int:
     from interlock.cli.words import count
 
     written, position = 0, after
+    if after and target != "-":
+        _goes_on(desk, Path(target), after)
     with _opened(target, after) as sink:
         batch: list[bytes] = []
         for position, event in desk.ledger(after=str(after)):  # noqa: B007  the last position is told

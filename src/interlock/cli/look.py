@@ -56,7 +56,11 @@ def find_card(desk: ReviewDesk, ref: str) -> CardView | None:
     except DecisionError as error:
         if error.code != "unknown_interrupt":
             raise
+    try:
+        cards = desk.action(ref).cards  # an action is shown by its latest card
+    except DecisionError:
         return None
+    return desk.card(cards[-1].id) if cards else None
 
 
 def page_of(desk: ReviewDesk, view: CardView, prefix: str, *, full: bool) -> Page:

@@ -31,10 +31,12 @@ def policy(ctx: click.Context) -> None:
 @policy.command("check", cls=StoreCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @app_option
-def check(state: Global, file: Path, app: str | None) -> int:
-    """Check a policy file: its syntax, its keys, its conditions; with --app also against the tools that it is for.
+@click.option("--strict", is_flag=True, help="End with 1 where there is anything to note.")
+def check(state: Global, file: Path, app: str | None, strict: bool) -> int:
+    """Check a policy file; with --app also against the tools that it is for.
 
-    The first error is one line, with line, column and what to do. With --json: {"policy", "rules", "notes"}.
+    Its syntax, its keys and its conditions. The first error is one line, with line, column and what to do.
+    With --json: {"policy", "rules", "notes"}.
     """
     from interlock.compose import check_policy, read_policy
 
@@ -48,7 +50,7 @@ def check(state: Global, file: Path, app: str | None) -> int:
             {"name": rule.name, "line": rule.line, "asks": _asks(rule), "tools": [*rule.tools]} for rule in found.rules
         ]
         emit({"policy": about, "rules": rules, "notes": notes})
-        return 0
+        return 1 if strict and notes else 0
     from interlock.cli import paper
     from interlock.cli.words import count
     from interlock.display import plain
@@ -65,7 +67,7 @@ def check(state: Global, file: Path, app: str | None) -> int:
     if not app and any(rule.when is not None for rule in found.rules):
         sheet.line(("Add --app MODULE:NAME to check the conditions against the arguments of the tools.", paper.QUIET))
     sheet.show()
-    return 0
+    return 1 if strict and notes else 0
 
 
 @policy.command("explain", cls=StoreCommand)
@@ -193,8 +195,21 @@ def _notes(found: Any, tools: Mapping[str, ToolSpec] | None) -> list[str]:
     ]
     if tools is not None:
         named = {name for rule in found.rules for name in rule.tools} | {each.tool for each in found.slices}
-        notes += [f"no tool is called {name}, so nothing was checked for it" for name in sorted(named - tools.keys())]
+        notes += [_unknown(name, tools) for name in sorted(named - tools.keys() - {"question", "handoff"})]
+        notes += [
+            f"the rule {rule.name!r} is for no tool of the app: nothing has that category, reach or reversibility"
+            for rule in found.rules
+            if not rule.tools and not any(rule.selects(spec) for spec in tools.values())
+        ]
     return notes
+
+
+def _unknown(name: str, tools: Mapping[str, ToolSpec]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, tools, 1)
+    said = f"; did you mean {near[0]}?" if near else ""
+    return f"no tool is called {name}, so nothing was checked for it{said}"
 
 
 def _shape(found: Any) -> dict[str, object]:

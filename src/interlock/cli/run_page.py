@@ -73,7 +73,10 @@ def _open(about: ActionView) -> bool:
 
 
 def _sums(view: RunView) -> str:
-    states = [about.action.state for about in view.actions]
+    answered = [
+        about for about in view.actions if about.action.state is ActionState.DONE and not about.action.claimed_at
+    ]
+    states = [about.action.state for about in view.actions if about not in answered]
     named = (
         ("done", ActionState.DONE),
         ("refused", ActionState.REFUSED),
@@ -82,6 +85,7 @@ def _sums(view: RunView) -> str:
         ("undone", ActionState.ROLLED_BACK),
     )
     counted = [f"{states.count(state)} {word}" for word, state in named if state in states]
+    counted += [f"{len(answered)} answered by people"] if answered else []
     said = sum(len(about.decisions) for about in view.actions)
     return " · ".join([count(len(view.actions), "action"), *counted, count(said, "decision") + " by people"])
 
@@ -118,9 +122,12 @@ def _draw_next(sheet: Sheet, view: RunView, desk: ReviewDesk, waiting: list[Acti
                 sheet.raw(step)
             else:
                 sheet.row("NEXT" if number == 0 else "", step)
-    undo = [about for about in view.actions if about.action.state is ActionState.DONE and about.tool.compensated]
+    undo = [
+        about
+        for about in view.actions
+        if about.action.state is ActionState.DONE and about.tool.compensated and about.action.claimed_at
+    ]
     if undo and not waiting:
         sheet.row("UNDO", "What is done and can be undone, or made good:")
         for about in undo:
-            if not about.action.answered_by:
-                sheet.raw(f"  {prefix} rollback {typed(about.action.id)}   # {what(about)}")
+            sheet.raw(f"  {prefix} rollback {typed(about.action.id)}   # {what(about)}")

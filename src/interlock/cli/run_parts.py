@@ -221,11 +221,23 @@ def _thoughts(facts: Mapping[str, Json]) -> Iterator[str]:
         yield f"“{plain(reasoning, limit=600)}”"
     sure = facts.get("confidence")
     claimed = sure.get("v") if isinstance(sure, dict) else sure
-    if isinstance(claimed, (str, int, float)):
-        yield f"says it is {float(claimed):.0%} sure"
+    if claimed is not None:
+        number = _number(claimed)
+        yield (
+            f"says it is {number:.0%} sure"
+            if number is not None
+            else f"says how sure it is: {plain(str(claimed), limit=60)}"
+        )
     for words, key in (("not sure because: ", "uncertainty"), ("considered instead: ", "considered")):
         listed = facts.get(key)
         if isinstance(listed, list) and listed:
             yield words + plain("; ".join(map(str, listed)), limit=300)
     if isinstance(expected, str) and expected:
         yield f"expects: {plain(expected, limit=200)}"
+
+
+def _number(claimed: Json) -> float | None:
+    try:
+        return float(claimed) if isinstance(claimed, (str, int, float)) else None
+    except ValueError:
+        return None

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import cast
 
 from interlock.cli.headline import headline
-from interlock.cli.standing import REFUSALS
+from interlock.cli.standing import REFUSALS, result
 from interlock.cli.values import literal
 from interlock.cli.words import count, who
 from interlock.display import plain
+from interlock.domain.action import ActionKind
 from interlock.domain.events import Event, EventType
 from interlock.kernel.views import ActionView
 from interlock.schema import Json
@@ -110,6 +111,8 @@ def _decided(event: Event, about: ActionView | None) -> str:
             old = replace(event, revision=number - 1) if isinstance(number, int) else event
             return f"{name} changed {_call(old, about)} and approved what is now {_call(new, about)}{note}"
         case "respond":
+            if about is not None and about.action.traits.kind is not ActionKind.CALL:
+                return f"{name} answered {call}: {result(about.action.result, 80)}{note}"
             return f"{name} gave the result of {call}; the tool does not run{note}"
         case "found_done":
             return f"{name} found that {call} happened{note}"
@@ -136,8 +139,10 @@ def _decided_alone(event: Event, _: ActionView | None) -> str:
 
 
 def _adopted(event: Event, _: ActionView | None) -> str:
-    digest = str(event.body.get("policy_digest", ""))
-    return f"{_words(event, 'agent')} is ruled by another policy from here on ({plain(digest, limit=20)})"
+    rules, before = event.body.get("rules"), "another policy" if "before" in event.body else "a policy"
+    said = count(rules, "rule") if isinstance(rules, int) and rules else "no rules of its own"
+    digest = plain(str(event.body.get("policy_digest", ""))[:16])
+    return f"{_words(event, 'agent')} is ruled by {before} from here on: {said} ({digest}…)"
 
 
 def _undecided(event: Event, about: ActionView | None) -> str:

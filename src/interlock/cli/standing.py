@@ -29,7 +29,7 @@ REFUSALS = {
     RefusalKind.REJECTED: "rejected",
     RefusalKind.REDIRECTED: "redirected",
     RefusalKind.EXPIRED: "expired: nobody decided in time",
-    RefusalKind.DENIED: "denied by policy",
+    RefusalKind.DENIED: "denied",
     RefusalKind.WITHDRAWN: "withdrawn",
     RefusalKind.SUPERSEDED: "superseded: the run went on without it",
     RefusalKind.REPEATED: "refused: the same was turned down before",

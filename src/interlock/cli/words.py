@@ -51,6 +51,11 @@ def clock(at: datetime, now: datetime, *, seconds: bool = False) -> str:
     return f"{day} {hour}" if here.year == today.year else f"{day} {here.year} {hour}"
 
 
+def overdue(card: Interrupt, now: datetime) -> bool:
+    """Whether a card that stands as open has expired: nothing comes of it any more."""
+    return card.open and card.expires_at is not None and card.expires_at <= now
+
+
 def deadline(card: Interrupt, now: datetime) -> str:
     """Until when a card can be decided."""
     if card.expires_at is None:

@@ -88,7 +88,7 @@ class Take:
     `ruling_now` is the policy's answer at this moment; only a stricter one counts. `arguments_fit`
     says whether the stored arguments still fit the tool as it is now, `over_ticket` that the run's time is up.
     `preview` is what its code shows now, `shown` what the card showed that was approved (None: nothing to compare),
-    `approved_by` who approved it.
+    `approved_by` who approved it. `scope` is where the call is made, if that is elsewhere than it was asked about.
     """
 
     process: ProcessId
@@ -101,6 +101,7 @@ class Take:
     preview: Preview | None = None
     shown: Preview | None = None
     approved_by: str = ""
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from interlock.domain.events import EventType
 from interlock.domain.ids import Digest, InterruptId
 from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
 from interlock.domain.moves import Fact, Moved, clock, close, expire, hold, preview_document, refuse
-from interlock.domain.ruling import Ruling
+from interlock.domain.ruling import CHECK_HOLDS, Ruling
 from interlock.domain.texts import length
 from interlock.domain.tool import InterruptPolicy
 
@@ -75,6 +75,7 @@ def take(action: Action, card: Interrupt | None, command: c.Take, now: datetime)
         state=ActionState.EXECUTING,
         fence=action.fence + 1,
         tries=action.tries + 1,
+        scope=action.scope if command.scope is None else command.scope,
         process=command.process,
         claimed_at=now,
     )
@@ -92,6 +93,7 @@ class _Objection:
     action: Action
     why: str
     kind: RefusalKind | None = None
+    by: str = ""
 
 
 def _objection(action: Action, command: c.Take, now: datetime) -> _Objection | None:
@@ -113,15 +115,24 @@ def _objection(action: Action, command: c.Take, now: datetime) -> _Objection | N
             changed = replace(action, traits=replace(action.traits, tool_rev=command.tool_rev))
             return _Objection(changed, f"proposed under another version of {action.tool}; look again")
     if command.over_ticket:
-        return _Objection(action, command.over_ticket, RefusalKind.DENIED)
+        return _Objection(action, command.over_ticket, RefusalKind.DENIED, "ticket")
     if command.ruling_now.policy.rank > action.ruling.policy.rank:
         tightened = replace(action, ruling=command.ruling_now)
         why = f"ruled more strictly by now: {_what_is_new(command.ruling_now, action.ruling)}"
         if command.ruling_now.policy is InterruptPolicy.DENY:
-            return _Objection(tightened, why, RefusalKind.DENIED)
+            return _Objection(tightened, why, RefusalKind.DENIED, command.ruling_now.denied_by)
         if command.ruling_now.policy.holds and action.cleared_by is None:
             return _Objection(tightened, why)
-    return None
+    return _fresh(action, command.ruling_now)
+
+
+def _fresh(action: Action, now: Ruling) -> _Objection | None:
+    """What a check holds now and did not when people let it go: they have not been asked about that."""
+    new = tuple(each for each in now.reasons if each.code in CHECK_HOLDS and each not in action.ruling.reasons)
+    if not new or action.state is not ActionState.CLEARED:
+        return None
+    told = replace(action, ruling=replace(action.ruling, reasons=(*new, *action.ruling.reasons)))
+    return _Objection(told, "; ".join(reason.words for reason in new))
 
 
 def _what_is_new(now: Ruling, before: Ruling) -> str:
@@ -149,8 +160,7 @@ def _heed(objection: _Objection, action: Action, card: Interrupt | None, command
     if unsettled(card):
         return doubt_anew(action, new, objection.why, now, EventType.ACTION_IN_DOUBT)
     if objection.kind is not None:
-        by = "policy" if objection.kind is RefusalKind.DENIED else ""
-        return refuse(objection.action, objection.kind, objection.why, now, EventType.ACTION_REFUSED, by=by)
+        return refuse(objection.action, objection.kind, objection.why, now, EventType.ACTION_REFUSED, by=objection.by)
     previous = card.id if card else None
     document = preview_document(action, preview) if preview is not None else None
     event = EventType.ACTION_HELD_AGAIN

@@ -46,6 +46,26 @@ def find(arguments: Mapping[str, Json], path: str) -> list[Json]:
     return list(_found(arguments[head], rest)) if head in arguments else []
 
 
+_SHORTEST_SECRET = 4
+"""Sensitive values shorter than this are not looked for in what code says of a call: they stand everywhere."""
+
+
+def veiled(text: str, arguments: Mapping[str, Json], paths: Iterable[str]) -> str:
+    """The text without the sensitive values that stand in it as they are."""
+    secrets = {each for path in paths for tree in find(arguments, path) for each in _leaves(tree)}
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "[hidden]")
+    return text
+
+
+def _leaves(tree: Json) -> Iterator[str]:
+    if isinstance(tree, (list, dict)):
+        for each in tree if isinstance(tree, list) else tree.values():
+            yield from _leaves(each)
+    elif not isinstance(tree, bool) and tree is not None and len(said := str(tree)) >= _SHORTEST_SECRET:
+        yield said
+
+
 def is_hidden(tree: Json) -> bool:
     """Whether a value is one that stands in for a hidden one."""
     return isinstance(tree, dict) and tree.get("$t") == HIDDEN

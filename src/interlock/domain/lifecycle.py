@@ -41,7 +41,7 @@ from interlock.domain.execution import (
 from interlock.domain.ids import InterruptId
 from interlock.domain.interrupt import Ending, Interrupt
 from interlock.domain.moves import Fact, Moved, clock, close, due, expire, hold, refuse, ruling_body
-from interlock.domain.ruling import Reason
+from interlock.domain.ruling import CHECK_HOLDS, Reason
 from interlock.domain.tool import InterruptPolicy
 
 __all__ = [
@@ -91,7 +91,8 @@ def begin(draft: Action, opening: Opening, now: datetime) -> Moved:
         said["ruling"] = ruling_body(action)
     if ruling.policy is InterruptPolicy.DENY:
         words = "; ".join(reason.words for reason in ruling.reasons)
-        return refuse(action, RefusalKind.DENIED, words, now, EventType.ACTION_REFUSED, by="policy", body=said)
+        by = ruling.denied_by
+        return refuse(action, RefusalKind.DENIED, words, now, EventType.ACTION_REFUSED, by=by, body=said)
     if not ruling.policy.holds:
         return Moved(
             replace(action, state=ActionState.CLEARED, cleared_at=now), (), (Fact(EventType.ACTION_CLEARED, said),)
@@ -189,13 +190,15 @@ def _modify(action: Action, card: Interrupt, command: c.Decide, revised: c.Revis
     if revised.ruling.policy is InterruptPolicy.DENY:
         words = "; ".join(reason.words for reason in revised.ruling.reasons)
         raise DecisionError("edit_denied", f"policy denies the edited action ({words}); nothing was consumed")
+    # Who changes it has read what the checks had said; what they say of the change itself comes before the claim.
+    read = tuple(each for each in action.ruling.reasons if each.code in CHECK_HOLDS)
     nxt = replace(
         action,
         state=ActionState.CLEARED,
         revision=action.revision + 1,
         digest=revised.digest,
         effect_hash=revised.effect_hash,
-        ruling=revised.ruling,
+        ruling=replace(revised.ruling, reasons=(*revised.ruling.reasons, *read)) if read else revised.ruling,
         cleared_at=now,
         cleared_by=command.decision,
         tries=0,

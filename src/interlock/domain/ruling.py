@@ -16,6 +16,10 @@ class Reason:
     words: str
 
 
+CHECK_HOLDS = frozenset({"check_holds", "check_failed", "check_late"})
+"""Reasons by which a check of the team's own has a person decide."""
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyVersion:
     """The policy that an agent's executors adopted last: `epoch` counts adoptions, `digest` names its content."""
@@ -57,6 +61,11 @@ class Ruling:
     requires: tuple[Requirement, ...] = ()
     reason_required: bool = False
 
+    @property
+    def denied_by(self) -> str:
+        """Who denies, where it denies: the policy, or a check of the team's own."""
+        return "check" if self.reasons and self.reasons[0].code == "check_denies" else "policy"
+
     def and_also(self, other: Ruling) -> Ruling:
         """What two policies ask for together: the stricter one's ruling, with everything else that either wants."""
         first, second = (other, self) if other.policy.rank > self.policy.rank else (self, other)
@@ -72,7 +81,12 @@ class Ruling:
         )
 
     def stricter(self, policy: InterruptPolicy, reason: Reason) -> Ruling:
-        """This ruling, at least as strict as `policy`, with one more reason: first where it decides."""
+        """This ruling, at least as strict as `policy`, with one more reason: first where it decides.
+
+        Why something is asked about says nothing of why it is denied: a denial has its own reason only.
+        """
+        if policy is InterruptPolicy.DENY and self.policy is not InterruptPolicy.DENY:
+            return replace(self, policy=policy, reasons=(reason,))
         if policy.rank > self.policy.rank:
             return replace(self, policy=policy, reasons=(reason, *self.reasons))
         return replace(self, reasons=(*self.reasons, reason))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from enum import StrEnum
 
 from interlock.canonical import Json
@@ -24,6 +24,10 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
     DIVERGED = "diverged"
     NEEDS_ATTENTION = "needs_attention"
+
+
+_EXACT = Context(prec=100)
+"""Sums of costs do not depend on what the caller's thread rounds to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Ticket:
 
     def covers(self, tool: str) -> bool:
         """Whether it names the tool, or names none."""
-        return self.tools is None or tool in self.tools
+        return self.tools is None or tool in self.tools or tool.startswith("step:")  # a step is no tool
 
     def over(self, started_at: datetime, now: datetime) -> str:
         """Say that its life is over, if it is."""
@@ -68,14 +72,14 @@ class Ticket:
         if self.cost is not None:
             if spec.cost is None and Reach.SPENDS in spec.reach:
                 return f"the run's ticket limits what may be spent, and {spec.name} does not declare its cost"
-            left = self.cost - self.spent
+            left = _EXACT.subtract(self.cost, self.spent)
             if spec.cost is not None and spec.cost > left:
                 return f"{spec.name} may cost {spec.cost:f}, and the run's ticket has {left:f} of {self.cost:f} left"
         return self.over(started_at, now)
 
     def with_one_more(self, spec: ToolSpec) -> Ticket:
         """What it is after one more call of this tool."""
-        return replace(self, used=self.used + 1, spent=self.spent + (spec.cost or 0))
+        return replace(self, used=self.used + 1, spent=_EXACT.add(self.spent, spec.cost or Decimal(0)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import cast
 from interlock.canonical import Json, blob_digest, digest_bytes
 from interlock.domain.action import ActionKind, ActionRequest, Rationale, Versions
 from interlock.domain.errors import CallError, StoreError
+from interlock.domain.hiding import veiled
 from interlock.domain.ids import ActionId, EffectHash
 from interlock.domain.ruling import PolicyVersion, Reason, Ruling
 from interlock.domain.run import Run
@@ -72,6 +73,7 @@ class Rulings(Holder):
     def __init__(self, store: Store, policy: PolicySet, *, lease_s: float = 30.0) -> None:
         super().__init__(store, policy, lease_s=lease_s)
         self._adopted: dict[str, PolicyVersion] = {}
+        self._met: dict[str, PolicyVersion] = {}
         self._stored: dict[str, PolicySet] = {}
 
     def rule_on(self, request: ActionRequest, call: Call) -> Ruled:
@@ -93,22 +95,25 @@ class Rulings(Holder):
         """The policy that the agent's executors adopted last; this process adopts its own before anything else."""
         known = self._adopted.get(agent)
         if known is None:
-            adopt = adopt_policy(agent, self.policy.digest, self.policy.content, self.process, self._ids)
+            own, explicit = self.policy, bool(self.policy.source)
+            adopt = adopt_policy(agent, own.digest, own.content, self.process, self._ids, explicit=explicit)
             known = self._adopted[agent] = self.store.write(adopt).result()
         return known
 
     def learn(self, version: PolicyVersion | None, content: bytes = b"") -> bool:
         """Take note of what another process adopted; answers whether that was news."""
-        if version is None or version.agent not in self._adopted or self._adopted[version.agent] == version:
+        if version is None or self._adopted.get(version.agent, self._met.get(version.agent)) == version:
             return False
         if content and version.digest not in self._stored:
             self._stored[version.digest] = from_content(content)
-        self._adopted[version.agent] = version
+        # Before this process has ruled for the agent, it only follows what it finds.
+        (self._adopted if version.agent in self._adopted else self._met)[version.agent] = version
         return True
 
     def policies(self) -> tuple[PolicySet, ...]:
         """Every policy that some agent of this process is ruled by now."""
-        others = (each for each in self._adopted.values() if each.digest != self.policy.digest)
+        known = {**self._met, **self._adopted}
+        others = (each for each in known.values() if each.digest != self.policy.digest)
         return (self.policy, *map(self._policy_of, others))
 
     def _policy_of(self, version: PolicyVersion) -> PolicySet:
@@ -149,7 +154,10 @@ class Rulings(Holder):
             principal=run.owner if run else "",
             facts=self._facts(needs.facts, call, arguments) if needs.facts and run else {},
         )
-        return _with_slices(known, {**call.slices, **slices(policy, spec, known)})
+        found = slices(policy, spec, known)
+        if spec.sensitive:
+            found = {name: veiled(text, known.arguments, spec.sensitive) for name, text in found.items()}
+        return _with_slices(known, {**call.slices, **found})
 
     def _facts(self, wanted: frozenset[str], call: Call, arguments: Json) -> dict[str, int | float | bool]:
         run = cast("Run", call.run)

@@ -14,6 +14,9 @@ from interlock.domain.hiding import STAND_IN, find, hide, holds_hidden
 from interlock.domain.tool import ToolSpec
 from interlock.schema import tree_to_plain
 
+MASK = "\u2022\u2022\u2022\u2022(sha256"
+"""How the mask of what looks like a secret ends; no edit may hold one beside what a person wrote."""
+
 
 def shown_arguments(arguments: Mapping[str, Json], tool: ToolSpec, salt: str) -> Mapping[str, Json]:
     """The arguments with the sensitive ones hidden. `salt` is the action's own, so that equal values look equal."""
@@ -94,8 +97,8 @@ def keep_hidden(
         if _stands_in(value):
             raise DecisionError(
                 "bad_edit",
-                f"args.{name}: what stands in for a hidden value is no value",
-                "Leave it where it stood, or write the value itself.",
+                f"args.{name}: what stands in for a hidden or masked value is no value",
+                "Leave the value as it stood, or write all of it yourself.",
             )
         kept[name] = value
     return kept
@@ -121,4 +124,4 @@ def _stands_in(value: object) -> bool:
         return any(map(_stands_in, cast("dict[str, object]", value).values()))
     if isinstance(value, list):
         return any(map(_stands_in, cast("list[object]", value)))
-    return isinstance(value, str) and STAND_IN.fullmatch(value) is not None
+    return isinstance(value, str) and (STAND_IN.search(value) is not None or MASK in value)

@@ -28,6 +28,8 @@ def held_by(ruling: Ruling, asking: Asking, *, ours: bool) -> Ruling:
 
     `ours` says that a guarded tool of ours is to follow; else there is none that anybody could have declared.
     """
+    if ruling.policy is InterruptPolicy.DENY:
+        return ruling
     held = ruling.stricter(InterruptPolicy.HARD_STOP, Reason("observed", asking.why))
     if ours:
         return replace(held, expires_in=asking.expires_in or ruling.expires_in)

@@ -145,7 +145,11 @@ def slices(policy: PolicySet, spec: ToolSpec, situation: Situation) -> Mapping[s
     declared = policy.slices_for(spec)
     if not declared:
         return {}
-    return slices_of({each.name: each.condition for each in declared}, context_of(spec, situation))
+    try:
+        context = context_of(spec, situation)
+    except Exception:  # noqa: BLE001 - an argument that no condition can take: a slice is left out, the call is not
+        return {}
+    return slices_of({each.name: each.condition for each in declared}, context)
 
 
 class _Context:
@@ -185,6 +189,10 @@ def _trace(
         reasons.append(_RECORD_ONLY)
     elif applied is InterruptPolicy.ASYNC_NOTIFICATION and not policy.channels:
         reasons.append(_NOBODY_TOLD)
+    if applied is InterruptPolicy.DENY:
+        # Why somebody would have been asked says nothing of why it is denied.
+        denying = [look.reason for look in counting if look.reason is not None and look.asks is InterruptPolicy.DENY]
+        reasons = denying or reasons
     matched = [look.rule for look in looks if look.came_to == "matched"]
     final = spec.worst is Reversibility.IRREVERSIBLE
     ruling = Ruling(
@@ -261,7 +269,7 @@ def _reason(rule: Rule, asks: InterruptPolicy | None, loosely: bool, sure: str, 
 def _weigh(before: Unruled, looks: Sequence[Look]) -> tuple[InterruptPolicy, str]:
     """The strictest of what applies and of what the rules ask for, and which of them it is from."""
     loose = [look for look in looks if look.loosely and look.asks is not None]
-    applies, won = before.applies, "the profile and the declaration"
+    applies, won = before.applies, _source(before)
     if loose:
         strictest = max(loose, key=_rank)
         applies, won = _asked(strictest), f"the rule {strictest.rule.name!r}"
@@ -274,6 +282,13 @@ def _weigh(before: Unruled, looks: Sequence[Look]) -> tuple[InterruptPolicy, str
         if _rank(look) > applies.rank:
             applies, won = _asked(look), f"the rule {look.rule.name!r}"
     return applies, won
+
+
+def _source(before: Unruled) -> str:
+    """Whose word applies where no rule changes it."""
+    if before.declared is not before.applies:
+        return "the profile"
+    return "the profile and the declaration" if before.table is before.applies else "the declaration"
 
 
 def _asked(look: Look) -> InterruptPolicy:

@@ -42,7 +42,7 @@ class Assertions:
             for about in view.actions:
                 card = next((each for each in about.cards if each.open), None)
                 asked = card is not None and card.kind is InterruptKind.ACTION and about.action.tool == tool
-                if asked and card is not None and matches(about.current.arguments, arguments):
+                if asked and card is not None and matches(self._ledger.whole(about), arguments):
                     found = self.il.kernel.card(card.id)
                     assert found is not None, "it was there a moment ago"
                     return found

@@ -13,7 +13,8 @@ from interlock.domain.events import Event, EventType
 from interlock.domain.ids import RunId
 from interlock.domain.run import Run
 from interlock.kernel import ActionView, Kernel, RunView
-from interlock.schema import Json, tree_to_plain
+from interlock.ports.store import Page
+from interlock.schema import Json, fill, tree_to_plain
 from interlock.testing.matching import matches, recorded_call
 
 _PAGE = 500
@@ -67,7 +68,8 @@ class Ledger:
     def events(self) -> Iterator[Event]:
         """Every event in the order of the commits."""
         after = None
-        while page := self._kernel.events(None, _PAGE, after):
+        # As they were written: what is hidden from people is compared all the same.
+        while page := self._kernel.store.read(lambda rows, after=after: rows.events(None, Page(_PAGE, after))):
             yield from (event for _, event in page)
             after = str(page[-1][0])
 
@@ -84,7 +86,7 @@ class Ledger:
         found: dict[str, list[Start]] = {}
         for event in self.events():
             if event.type is EventType.CALL_RECORDED and event.body["tool"] == tool:
-                given = cast("dict[str, Json]", event.body.get("arguments") or {})
+                given = self._whole(event.body.get("arguments") or {})
                 found[event.id] = [Start(tool, given, event.run or RunId(""), "failure" not in event.body)]
             elif event.type in (EventType.ACTION_CLAIMED, EventType.ACTION_GIVEN_BACK) and event.action is not None:
                 about = self._kernel.action(event.action)
@@ -95,8 +97,18 @@ class Ledger:
                     mine.pop()
                 else:
                     done = about.action.state in _DONE
-                    mine.append(Start(tool, _of_revision(about, event.revision), about.action.run, done))
+                    ran = self._whole(_of_revision(about, event.revision))
+                    mine.append(Start(tool, ran, about.action.run, done))
         return [start for starts in found.values() for start in starts if matches(start.arguments, arguments)]
+
+    def whole(self, about: ActionView) -> Mapping[str, Json]:
+        """The arguments that count now, with what is hidden from people or stored apart."""
+        return self._whole(about.current.exact)
+
+    def _whole(self, arguments: object) -> Mapping[str, Json]:
+        return cast(
+            "dict[str, Json]", fill(cast("Json", dict(cast("Mapping[str, Json]", arguments))), self._kernel.blob)
+        )
 
     def _view(self, run: RunId) -> RunView:
         view = self._kernel.story(run)
@@ -128,7 +140,7 @@ def _job(run: Run) -> str:
 
 
 def _of_revision(about: ActionView, number: int | None) -> Mapping[str, Json]:
-    return next((each.arguments for each in about.revisions if each.number == number), about.current.arguments)
+    return next((each.exact for each in about.revisions if each.number == number), about.current.exact)
 
 
 def _told(about: ActionView) -> str:

@@ -68,7 +68,10 @@ def pytest_runtest_makereport(
     made = item.stash.get(_MADE, None)
     if made is None or call.when != "call":
         return report
-    left = made.leftovers()
+    try:
+        left = made.leftovers()
+    except Exception as error:  # noqa: BLE001 - the test may have closed its own store: then there is nothing to see
+        left = [] if getattr(error, "code", "") == "store_closed" else [f"what waits cannot be told: {error}"]
     if not left:
         return report
     text = "\n".join(left)

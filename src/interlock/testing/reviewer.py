@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from interlock.adapters.plain.frames import current
 from interlock.domain.decision import Receipt
@@ -14,6 +14,7 @@ from interlock.domain.errors import DecisionError, SettingsError
 from interlock.domain.reviewers import Principal, PrincipalKind
 from interlock.kernel import CardView
 from interlock.kernel.desk import ReviewDesk
+from interlock.schema import codec_for, encode_result, tree_to_plain
 from interlock.testing.matching import call, matches, recorded_call
 
 if TYPE_CHECKING:
@@ -181,9 +182,10 @@ class ScriptedReviewer:
             case "redirect":
                 return self.desk.redirect(card, digest=digest, note=note)
             case "modify" | "edit":  # LangChain says `edit`
-                return self.desk.modify(card, digest=digest, arguments=said.arguments, note=note)
+                given = {name: _plain(value) for name, value in said.arguments.items()}
+                return self.desk.modify(card, digest=digest, arguments=given, note=note)
             case "respond" if said.has_result:
-                return self.desk.respond(card, digest=digest, result=said.result, note=note)
+                return self.desk.respond(card, digest=digest, result=_plain(said.result), note=note)
             case "done" | "failed" | "run_again":
                 return self.desk.reconcile(
                     card, digest=digest, found=said.verdict, result=said.result if said.has_result else ..., note=note
@@ -197,6 +199,12 @@ class ScriptedReviewer:
 def scripted_reviewer(il: Interlock, script: Script | None = None, *, name: str = "ana") -> ScriptedReviewer:
     """A reviewer for `il` that decides by `script`; see `ScriptedReviewer`."""
     return ScriptedReviewer(il, script, name=name)
+
+
+def _plain(value: object) -> object:
+    """A value as a person would write it: `Decimal("1.50")` as "1.50"; what is no value of ours goes as it is."""
+    tree, stored = encode_result(codec_for(Any), value)
+    return tree_to_plain(tree) if stored else value
 
 
 def _not_in_a_run() -> None:

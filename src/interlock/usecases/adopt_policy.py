@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interlock.canonical import Json, parse
 from interlock.domain.errors import InterlockError
 from interlock.domain.events import EventType
 from interlock.domain.ids import ProcessId
@@ -19,24 +20,44 @@ class PolicyMoved(InterlockError):
         self.content = content
 
 
-def adopt_policy(agent: str, digest: str, content: bytes, process: ProcessId, ids: Ids) -> Unit[PolicyVersion]:
-    """The unit that makes this the agent's policy, or answers that it is already."""
+def adopt_policy(
+    agent: str, digest: str, content: bytes, process: ProcessId, ids: Ids, *, explicit: bool = True
+) -> Unit[PolicyVersion]:
+    """The unit that makes this the agent's policy, or answers that it is already.
+
+    A policy without rules does not take the place of one with rules, unless it says that it is meant (`explicit`): a
+    process that was started without its policy file follows the one that the others follow.
+    """
 
     def unit(rows: Rows) -> Change[PolicyVersion]:
         now = rows.policy(agent)
         if now is not None and now.digest == digest:
             return Change(now)
+        if now is not None and not explicit and _rules(rows.blob(now.digest)):
+            return Change(now)
         draft = Draft(rows, ids)
         version = PolicyVersion(agent, now.epoch + 1 if now else 1, digest, rows.now)
         draft.policies.append(version)
         draft.blobs[digest] = content
-        said = {"agent": agent, "epoch": version.epoch, "policy_digest": digest}
+        said: dict[str, Json] = {
+            "agent": agent,
+            "epoch": version.epoch,
+            "policy_digest": digest,
+            "rules": _rules(content),
+        }
         draft.tell(EventType.POLICY_ADOPTED, actor=f"executor:{process}", body={
             **said, **({"before": now.digest} if now else {}),
         })  # fmt: skip
         return draft.change(version)
 
     return unit
+
+
+def _rules(content: bytes | None) -> int:
+    """How many rules a policy has, by its content."""
+    said = parse(content) if content else None
+    rules = said.get("rule") if isinstance(said, dict) else None
+    return len(rules) if isinstance(rules, list) else 0
 
 
 def approved_under(rows: Rows, agent: str, digests: tuple[str, ...]) -> None:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import cast
 
 from interlock.canonical import Json, parse
-from interlock.domain.action import Action, ActionRequest, ActionState, Preview, Revision
+from interlock.domain.action import Action, ActionKind, ActionRequest, ActionState, Preview, Revision
 from interlock.domain.commands import Take
 from interlock.domain.errors import CallError
 from interlock.domain.ids import ActionId, InterruptId
 from interlock.domain.interrupt import InterruptKind
 from interlock.domain.lifecycle import move
 from interlock.domain.ruling import Ruling
+from interlock.domain.run import Run
+from interlock.domain.tool import ToolSpec
 from interlock.ports.gate import Standing
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.adopt_policy import still_ruled_by
 from interlock.usecases.draft import Draft, Ids
 from interlock.usecases.passes import driven, frozen
-from interlock.usecases.propose import claim_of
+from interlock.usecases.propose import claim_of, use_ticket
 from interlock.usecases.stored import stored_arguments
 
 
@@ -48,18 +50,27 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, epoch
             ruling_now,
             InterruptId(ids()),
             arguments_fit=fits(arguments, spec.schema),
-            over_ticket=run.ticket.over(run.started_at, rows.now) if run.ticket is not None else "",
+            over_ticket=_over_ticket(run, action, spec, rows.now),
             preview=request.preview,
             shown=shown_preview(rows, action) if request.preview is not None else None,
             approved_by=_approver(rows, action),
+            scope=request.scope if action.traits.kind is ActionKind.OBSERVED else None,
         )
         moved = move(action, draft.card(action), take, rows.now)
         taken = draft.moved(moved, f"executor:{request.process}")
         if moved.claimed:
+            use_ticket(draft, taken, spec)
             return draft.change(Standing(taken, claim=claim_of(taken, arguments)))
         return draft.change(standing(draft, taken))
 
     return unit
+
+
+def _over_ticket(run: Run, action: Action, spec: ToolSpec, now: datetime) -> str:
+    """How a claim goes beyond the run's ticket; what was claimed before has been counted, and only time can run out."""
+    if run.ticket is None:
+        return ""
+    return run.ticket.over(run.started_at, now) if action.fence else run.ticket.against(spec, run.started_at, now)
 
 
 def _approver(rows: Rows, action: Action) -> str:

@@ -15,6 +15,7 @@ from interlock.domain.ids import ActionId, Digest, EffectHash, InterruptId
 from interlock.domain.lifecycle import Opening, begin, due, move
 from interlock.domain.ruling import Ruling
 from interlock.domain.run import Run
+from interlock.domain.tool import ToolSpec
 from interlock.ports.gate import Standing
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.adopt_policy import still_ruled_by
@@ -113,7 +114,7 @@ def _begin(draft: Draft, run: Run, proposal: Proposal) -> Change[Standing]:
         Revision(action.id, 1, run.id, proposal.digest, proposal.effect, proposal.document, proposal.facts, now)
     )
     draft.blobs.update(proposal.blobs)
-    _count(draft, run, begun, request)
+    _count_refusals(draft, run, begun)
     if begun.state is not ActionState.CLEARED:
         return draft.change(Standing(begun, draft.card(begun)))
     stop = frozen(draft.rows, proposal.agent, spec.name, run.id)
@@ -122,7 +123,15 @@ def _begin(draft: Draft, run: Run, proposal: Proposal) -> Change[Standing]:
     take = Take(request.process, spec.tool_rev, traits.reach, proposal.ruling, InterruptId(draft.ids()))
     taken = move(begun, None, take, now)
     draft.moved(taken, f"executor:{request.process}")
+    use_ticket(draft, taken.action, spec)
     return draft.change(Standing(taken.action, claim=claim_of(taken.action, request.arguments)))
+
+
+def use_ticket(draft: Draft, action: Action, spec: ToolSpec) -> None:
+    """Count the first claim of an action against its run's ticket: what was only proposed has used nothing."""
+    run = draft.run(action.run)
+    if run is not None and run.ticket is not None and action.fence == 1:
+        draft.put(replace(run, ticket=run.ticket.with_one_more(spec)))
 
 
 def claim_of(action: Action, arguments: Json) -> Claim:
@@ -178,11 +187,7 @@ def _only_asks(request: ActionRequest) -> bool:
     return asking is not None and (asking.kind is ActionKind.QUESTION or not request.spec.target)
 
 
-def _count(draft: Draft, run: Run, action: Action, request: ActionRequest) -> None:
-    """Count what the run has used of its ticket, and refusals in a row."""
-    if run.ticket is not None and action.state is not ActionState.REFUSED and not _only_asks(request):
-        run = replace(run, ticket=run.ticket.with_one_more(request.spec))
-        draft.put(run)
+def _count_refusals(draft: Draft, run: Run, action: Action) -> None:
     if action.refusal is RefusalKind.REPEATED:
         refusals = run.refusals + 1
         attention = run.attention

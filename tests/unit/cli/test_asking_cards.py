@@ -22,7 +22,7 @@ def test_a_question_says_what_answer_it_wants_and_offers_no_approval(shop: Any) 
     card = flat(shop, "show", ref)
     for words in ("[QUESTION] nothing is executed", 'Question: "How many?"', "ANSWER │ int", "goes to the agent"):
         assert words in card, words
-    assert f"interlock --url {shop.url} respond {ref} --result JSON" in card
+    assert f"interlock --url {shop.url} respond {ref} --result 3" in card
     assert "approve" not in card
     assert "modify" not in card
     assert shop.cli("approve", ref, "--yes").exit_code == 1
@@ -78,13 +78,13 @@ def test_a_card_shows_the_ticket_of_its_run_and_what_the_checks_found(shop: Any)
         shop, "bounded", lambda: shop.refund("88-1", Decimal(5)),
         ticket={"tools": ["refund"], "actions": 3, "life": "2h"},
     )  # fmt: skip
-    may = "only refund; 3 actions, 1 used; for 2 hours from its start"
+    may = "only refund; 3 actions, 0 used; for 2 hours from its start"
     card = flat(shop, "show", ref)
     assert f"MAY DO {may}" in card
     assert "CHECKS • order_is_known: order 88-1 is from last year" in card
     assert f"MAY DO {may}" in flat(shop, "show", "bounded")
     assert shop.json("show", ref)["run"]["ticket"] == {
-        "tools": ["refund"], "actions": 3, "life": "2 hours", "used": 1, "spent": "0",
+        "tools": ["refund"], "actions": 3, "life": "2 hours", "used": 0, "spent": "0",
     }  # fmt: skip
     assert shop.json("show", ref)["checks"] == [{"by": "order_is_known", "words": "order 88-1 is from last year"}]
 

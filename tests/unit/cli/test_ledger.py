@@ -214,6 +214,18 @@ def test_every_type_of_event_has_a_sentence_of_its_own() -> None:
     assert not [kind for kind, words in said.items() if kind.value in words]
 
 
+def test_an_export_goes_on_only_where_the_file_ends(busy: Any, tmp_path: Path) -> None:
+    target = tmp_path / "part.jsonl"
+    busy.cli("ledger", "--export", str(target))
+    whole = target.read_bytes()
+    lines_of = whole.splitlines(keepends=True)
+    target.write_bytes(b"".join(lines_of[:5]))
+    for wrong in (3, 9, 999):
+        assert "[export_elsewhere]" in busy.cli("ledger", "--export", str(target), "--after", str(wrong)).stderr
+    assert busy.cli("ledger", "--export", str(target), "--after", "5").exit_code == 0
+    assert target.read_bytes() == whole
+
+
 def test_verdicts_and_refusals_are_told(shop: Any) -> None:
     @shop.il.workflow
     def stubborn() -> str:

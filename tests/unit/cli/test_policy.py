@@ -156,7 +156,7 @@ def test_a_call_that_nobody_made_is_explained(folder: Path) -> None:
     result = explain('{"amount": "501", "parts": 0}', "--app", "policy_app:il", "--confidence", "0.9")
     assert result.exit_code == 0, result.output
     for words in (
-        "hard stop, because of the profile and the declaration",
+        "hard stop, because of the profile",
         "cautious asks for hard_stop",
         "leaves it to the profile",
         "the agent says it is 0.9 sure, and 0.5 is enough",

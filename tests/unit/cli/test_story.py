@@ -51,7 +51,7 @@ def test_what_policy_denies_is_refused_at_once(shop: Any) -> None:
     wiping.start(key="wiping")
     text = story(shop, "wiping")
     assert "Was refused" in text
-    assert "Denied by policy" in text
+    assert "Denied" in text
 
 
 def test_what_was_turned_down_is_not_asked_again(shop: Any) -> None:
@@ -198,7 +198,7 @@ def test_nothing_ran_after_the_deadline_and_a_late_no_is_kept(tmp_path: Path, sh
     il.close()
     shop.url = f"sqlite:///{path}"
     first, second = (shop.waiting(run) for run in ("late", "later"))
-    assert "expired" in shop.cli("inbox").output
+    assert "Nothing waits for you" in shop.cli("inbox").output
     refused = shop.cli("approve", first, "--yes")
     assert refused.exit_code == 1
     assert "[expired]" in refused.stderr

@@ -189,12 +189,17 @@ def test_adoption_is_on_record_once_for_each_change(both: Rehearsal, write: Writ
         with both.il.run(key):
             put(key)
     newer(both, write("new.toml", rule("hard_stop")))
-    again = both.another()
-    with again.run("c"):
-        tools(again)[0]("c")
+    forgetful = both.another()  # without a file: it follows the rules that there are
+    with forgetful.run("c") as run:
+        tools(forgetful)[0]("c")
+    assert run.status == "waiting"
+    meant = both.another(policy=write("empty.toml", ""))
+    with meant.run("d"):
+        tools(meant)[0]("d")
     told = [event.body for event in both.events() if event.type.value == "PolicyAdopted"]
     assert [body["epoch"] for body in told] == [1, 2, 3]
-    assert told[0]["policy_digest"] == told[1]["before"] == told[2]["policy_digest"]
+    assert told[0]["policy_digest"] == told[1]["before"]
+    assert [body["rules"] for body in told] == [0, 1, 0]
     assert both.il.kernel.store.read(lambda rows: rows.blob(str(told[1]["policy_digest"]))) is not None
 
 

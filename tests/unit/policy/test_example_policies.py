@@ -297,7 +297,7 @@ def test_an_explanation_tells_of_every_rule() -> None:
     ]
     assert found.without_rules.table is HARD
     assert found.without_rules.declared is None
-    assert found.won == "the profile and the declaration"
+    assert found.won == "the profile"
     small = explained("the_example", "create_refund", amount=Decimal(1))
     assert small.looks[1].why == "its condition is false"
     others = explained("selectors", "read_file", {"agent": "day"}, path="x")

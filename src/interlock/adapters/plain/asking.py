@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache, lru_cache
+from keyword import iskeyword
 from typing import Any, Literal, cast
 
 from interlock.adapters.plain.tool import Tool, make_tool
@@ -57,12 +58,12 @@ def asking_question(text: str, expires_in: timedelta | None) -> Asking:
 
 def one_of(options: Sequence[str]) -> object:
     """The type of an answer that is one of these; raises `CallError` where they are none."""
-    given = list(cast("Sequence[object]", options))
+    given = list(cast("Sequence[object]", options)) if isinstance(cast("object", options), Iterable) else []
     fits = all(isinstance(each, str) and 0 < len(each) <= LONGEST_OPTION for each in given)
     if isinstance(options, str) or not fits or not 0 < len(given) <= MOST_OPTIONS or len(set(given)) < len(given):
         raise CallError(
             "bad_options",
-            f"options={options!r:.200} are none",
+            f"nobody could choose from options={options!r:.200}",
             f"Give 1 to {MOST_OPTIONS} different texts of up to {LONGEST_OPTION} characters.",
         )
     return cast("Any", Literal)[tuple(given)]
@@ -97,10 +98,12 @@ def pausing(
     on_expiry: str,
 ) -> Pausing:
     """Read what a framework's pause holds. Raises `CallError` for what cannot be shown or answered."""
-    own = [_ALSO.get(each, each) for each in options]
+    if isinstance(options, str) or not isinstance(cast("object", options), (list, tuple)):
+        one_of(())
+    own = [_ALSO.get(each, each) if isinstance(cast("object", each), str) else each for each in options]
     choices = tuple(each for each in own if each not in VERDICTS)
-    answers = tuple(dict.fromkeys(each if each in VERDICTS else "respond" for each in own))
     result = one_of(choices) if choices else Any
+    answers = tuple(dict.fromkeys(each if each in VERDICTS else "respond" for each in own))
     if guarded is None:
         tool, values = _pause_tool(name, payload, result)
     elif isinstance(payload, Mapping):
@@ -117,7 +120,9 @@ def pausing(
 def _pause_tool(name: str, payload: object, result: object) -> tuple[Tool, dict[str, object]]:
     """A tool that stands for the pause: its arguments are what the framework shows."""
     fields = dict(cast("Mapping[object, object]", payload)) if isinstance(payload, Mapping) else {}
-    named = bool(fields) and all(isinstance(each, str) and each.isidentifier() for each in fields)
+    named = bool(fields) and all(
+        isinstance(each, str) and each.isidentifier() and not iskeyword(each) for each in fields
+    )
     values: dict[str, object] = {"payload": payload}
     if named:
         values = {str(key): value for key, value in fields.items()}
@@ -141,7 +146,9 @@ def answered(pausing: Pausing, answer: Answer, kept: Callable[[Json], object]) -
     """
     told: dict[str, object] = {"reason": answer.words, "by": answer.by}
     if answer.verdict is None:
-        told["decision"], told["ended"] = pausing.on_expiry, answer.ended
+        # Silence gets what was agreed for silence; whatever else ended it lets nothing go.
+        told["decision"] = pausing.on_expiry if answer.ended == "expired" else "reject"
+        told["ended"] = answer.ended
         return told
     told["decision"] = answer.verdict.value
     if answer.verdict is Verdict.MODIFY:

@@ -11,21 +11,26 @@ import asyncio
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from difflib import get_close_matches
 from typing import Any, cast
 
 from interlock.adapters.plain.frames import Frame, entered
+from interlock.adapters.plain.hooks import why
 from interlock.adapters.plain.places import Scope
 from interlock.adapters.plain.tool import Tool
-from interlock.domain.action import Checked, Objection
+from interlock.domain.action import Action, ActionRequest, Checked, Objection
 from interlock.domain.commands import OutcomeKind
 from interlock.domain.errors import SettingsError
+from interlock.domain.hiding import veiled
 from interlock.domain.ruling import Reason
 from interlock.domain.tool import InterruptPolicy
+from interlock.ports.runtime import Runtime
+from interlock.schema import decode_result, encode_result, fill
 
 log = logging.getLogger("interlock")
 
@@ -110,7 +115,20 @@ class Checks:
             wrong = yield from _run(check, Call(tool, scope, values, check.name, said), scope)
             if wrong is not None:
                 objections.append(Objection(InterruptPolicy.HARD_STOP, wrong))
-        return Checked(tuple(objections), tuple(notes))
+        return _fit_to_be_shown(Checked(tuple(objections), tuple(notes)), tool, values)
+
+    def ask_again(
+        self, tool: Tool, scope: Scope, request: ActionRequest, action: Action, runtime: Runtime
+    ) -> Generator[Any, Any, ActionRequest]:
+        """The request with what the checks say now of what is about to run: a person may have changed it since."""
+        if not self.before:
+            return request
+        try:
+            stored = tool.parameters.decode(fill(cast("Any", runtime.arguments(action.id)), runtime.blob))
+        except ValueError:
+            return request  # the tool changed; the claim says what becomes of that
+        checked = yield from self.ask(tool, scope, stored)
+        return replace(request, checked=checked)
 
     def tell(self, tool: Tool, scope: Scope, values: Mapping[str, object], outcome: OutcomeKind, value: object) -> None:
         """Tell what came of a call that ran. What was done stays done, whatever an observer does with it."""
@@ -120,9 +138,15 @@ class Checks:
             try:
                 with entered(Frame(scope, barred=f"the check {check.name}")):
                     call = Call(tool, scope, values, check.name, _nothing_said())
-                    check.fn(call, outcome.value, value)
+                    check.fn(call, outcome.value, _copy(tool, value))
             except Exception:
                 log.exception("the check %s failed after %s", check.name, tool.spec.name)
+
+
+def _copy(tool: Tool, value: object) -> object:
+    """The result for an observer: what it does to it reaches nobody else. What cannot be copied is not given."""
+    tree, stored = encode_result(tool.result, value)
+    return decode_result(tool.result, tree) if stored else None
 
 
 def make_check(fn: object, where: str, tools: object, within: timedelta | None) -> Check:
@@ -132,6 +156,7 @@ def make_check(fn: object, where: str, tools: object, within: timedelta | None) 
     if tools is not None and (isinstance(tools, str) or not _names(tools)):
         raise SettingsError("bad_keyword", f"il.{where}: tools={tools!r} is no list of names"[:200], "List tool names.")
     name = str(getattr(fn, "__name__", type(fn).__name__))
+    _takes(fn, name, where)
     if inspect.iscoroutinefunction(fn):
         if where == "after":
             raise SettingsError("bad_keyword", f"il.after: {name} is asynchronous", "Give it a plain function.")
@@ -140,6 +165,34 @@ def make_check(fn: object, where: str, tools: object, within: timedelta | None) 
         raise SettingsError("bad_duration", f"il.{where}: within={within} is no time to answer", "Use 5 or 5s.")
     named = None if tools is None else frozenset(cast("list[str]", tools))
     return Check(cast("Callable[..., object]", fn), name, named, within)
+
+
+def _takes(fn: Callable[..., object], name: str, where: str) -> None:
+    """Refuse a function that could not be called as it will be."""
+    given = ("call",) if where == "before" else ("call", "outcome", "result")
+    try:
+        inspect.signature(fn).bind(*given)
+    except TypeError:
+        wanted = ", ".join(given)
+        raise SettingsError(
+            "bad_check", f"il.{where}: {name} does not take ({wanted})", f"Write def {name}({wanted})."
+        ) from None
+    except ValueError:
+        pass  # a builtin that does not say what it takes
+
+
+def refuse_unknown(checks: Iterable[Check], tools: Iterable[str]) -> None:
+    """Refuse a check for a tool that nobody guards: it would look at nothing, and nobody would know."""
+    known = {*tools, "handoff"}
+    for check in checks:
+        unknown = sorted((check.tools or frozenset()) - known)
+        if unknown:
+            near = get_close_matches(unknown[0], known, 1)
+            raise SettingsError(
+                "check_for_nothing",
+                f"the check {check.name} is for {unknown[0]}, and no tool of that name is guarded",
+                f"Did you mean {near[0]}?" if near else "Guard the tool before the first run, or mend the name.",
+            )
 
 
 def _names(tools: object) -> bool:
@@ -157,8 +210,10 @@ def _run(check: Check, call: Call, scope: Scope) -> Generator[Any, Any, Reason |
     context = copy_context()
 
     def body() -> None:
-        said = context.run(_verdict, check, call, scope)
-        _settle(answer, said)
+        try:
+            _settle(answer, context.run(_verdict, check, call, scope))
+        except BaseException as error:
+            _settle(answer, Reason("check_failed", f"the check {check.name} ended with {type(error).__name__}"))
 
     def too_late() -> None:
         words = f"the check {check.name} did not answer within {seconds:g} s"
@@ -172,6 +227,21 @@ def _run(check: Check, call: Call, scope: Scope) -> Generator[Any, Any, Reason |
         return cast("Reason | None", (yield answer))
     finally:
         timer.cancel()
+
+
+def _fit_to_be_shown(checked: Checked, tool: Tool, values: Mapping[str, object]) -> Checked:
+    """Without what the tool declares as sensitive, and as text that can be kept."""
+    if not checked.objections and not checked.notes:
+        return checked
+    arguments = tool.parameters.encode(values) if tool.spec.sensitive else {}
+
+    def fit(words: str) -> str:
+        return veiled(words.encode("utf-8", "backslashreplace").decode(), arguments, tool.spec.sensitive)
+
+    objections = (
+        replace(each, reason=replace(each.reason, words=fit(each.reason.words))) for each in checked.objections
+    )
+    return Checked(tuple(objections), tuple((by, fit(words)) for by, words in checked.notes))
 
 
 def _settle(answer: Future[Reason | None], said: Reason | None) -> None:
@@ -189,11 +259,10 @@ def _verdict(check: Check, call: Call, scope: Scope) -> Reason | None:
             if inspect.iscoroutine(said):
                 said = asyncio.run(said)
     except Exception as error:
-        words = f": {error}" if str(error) else ""
-        return Reason("check_failed", f"the check {check.name} failed: {type(error).__name__}{words}"[:500])
+        return Reason("check_failed", f"the check {check.name} failed: {why(error)}"[:500])
     if said is not None:
         return Reason(
             "check_failed",
-            f"the check {check.name} returned {said!r:.100}, which says nothing; it should call hold or deny",
+            f"the check {check.name} returned {type(said).__name__}, which says nothing; it should call hold or deny",
         )
     return None

@@ -50,9 +50,13 @@ class Free(Frame):
             self._match(pass_)
             return
         # Nothing to match yet: only the how-manieth time must be counted now.
-        call = values if plain else self._data()
+        call = values if plain else tool.twin(cast("dict[str, object]", values))
         with pass_.lock:
-            self._occurrence = scope.count((self.inside, call, self._occurrence_key()))
+            self._occurrence = scope.count(
+                (self.inside, self._data() if call is None else call, self._occurrence_key())
+            )
+            if call is not None and self.inside in scope.placed:  # others like it were proposed, and counted so
+                self._occurrence += scope.count((self.inside, self._data(), self._occurrence_key()), add=0)
             self.seq = pass_.next_seq()
 
     def _match(self, pass_: Pass) -> None:

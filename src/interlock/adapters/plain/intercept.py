@@ -13,13 +13,14 @@ from interlock.adapters.plain.drivers import Drivers, Flow, Pause, at_once
 from interlock.adapters.plain.executing import ACTIVE, Executor, pause_of
 from interlock.adapters.plain.frames import Frame, current, entered, pop, push
 from interlock.adapters.plain.free import UNCHANGING, Free
-from interlock.adapters.plain.places import Pass, Scope
+from interlock.adapters.plain.places import Join, Pass, Scope
 from interlock.adapters.plain.probing import ask
 from interlock.adapters.plain.rationale import take
 from interlock.adapters.plain.telling import NOTHING, shown_anew, tell
 from interlock.adapters.plain.tool import Tool, bind, earlier_forms, encode
 from interlock.domain.action import (
     Action,
+    ActionKind,
     ActionRequest,
     ActionState,
     Asking,
@@ -139,11 +140,12 @@ class Interceptor:
         """Whether a free call stays one: None, or what the checks said where it has to be proposed like any other."""
         pass_ = frame.scope.pass_
         encoded = arguments_bytes(encode(tool, values))
-        past = pass_.look_up(frame.scope, tool.spec.name, tool.spec.target, encoded, tool.occurrence(values))
+        spec = tool.spec
+        past = pass_.look_up(frame.scope, spec.name, spec.target, encoded, tool.occurrence(values), tool.twin(values))
         if past is not None:
             return None if past.action is None else Checked()
         ticket = pass_.grant.run.ticket
-        if ticket is not None and not ticket.covers(tool.spec.name):
+        if ticket is not None and not ticket.covers(spec.name):
             return Checked()
         checked = yield from self.checks.ask(tool, frame.scope, values)
         return checked if checked.objections else None
@@ -212,8 +214,7 @@ class Interceptor:
         pass_ = frame.scope.pass_
         request, past = self._place(tool, frame, values, said or self._rationale(), asking)
         known = past.action if past is not None else None
-        if checked is None and (past is None or past.state in (ActionState.HELD, ActionState.CLEARED)):
-            # Asked in each pass until it runs: the world may have changed since the approval.
+        if checked is None and past is None:
             checked = yield from self.checks.ask(tool, frame.scope, values)
         if checked is not None and (checked.objections or checked.notes):
             request = replace(request, checked=checked)
@@ -247,6 +248,9 @@ class Interceptor:
         """Report the pause, wait for people, and hand their answer over."""
         tool, pass_ = pausing.tool, frame.scope.pass_
         request, past = self._place(tool, frame, pausing.values, self._rationale(), pausing.asking)
+        if pausing.guarded and past is None:
+            checked = yield from self.checks.ask(tool, frame.scope, pausing.values)
+            request = replace(request, checked=checked)
         if pass_.grant.over:
             standing = self._look_back(tool, pass_, past.action if past is not None else None)
         else:
@@ -262,7 +266,10 @@ class Interceptor:
         guarded = pausing.guarded and not self.gate.is_free(tool.spec)
         if guarded and answer.verdict in (Verdict.APPROVE, Verdict.MODIFY):
             # The call that follows is this action: it finds its card and takes its claim.
-            pass_.joins[tool.spec.name, arguments_bytes(answer.arguments)] = request.call_key
+            told = arguments_bytes(fill(answer.arguments, self.runtime.blob))
+            claimed = past is not None and past.state not in (ActionState.HELD, ActionState.CLEARED)
+            at = past.scope if past is not None and claimed else None
+            pass_.joins[tool.spec.name, tool.spec.target, told] = Join(request.call_key, frame.scope.path, at)
         elif standing.action.state is ActionState.CLEARED and not pass_.grant.over:
             yield self.gate.deliver(standing.action.id, request.process)
         return answered(pausing, answer, lambda tree: fill(tree, self.runtime.blob))
@@ -282,13 +289,17 @@ class Interceptor:
     ) -> tuple[ActionRequest, PastCall | None]:
         scope, pass_ = frame.scope, frame.scope.pass_
         encoded, occurrence = encode(tool, values, check=True), tool.occurrence(values)
-        key, seq, past, missing = pass_.place(
+        data, spec = arguments_bytes(encoded), tool.spec
+        pause = asking is not None and asking.kind is ActionKind.OBSERVED
+        found = None if pause else pass_.joined(scope, spec.name, spec.target, data)
+        key, seq, past, missing = found or pass_.place(
             scope,
-            tool.spec.name,
-            tool.spec.target,
-            arguments_bytes(encoded),
+            f"pause:{spec.name}" if pause else spec.name,  # the call itself comes later, and has a place of its own
+            spec.target,
+            data,
             occurrence,
             lambda: earlier_forms(tool, values, encoded),
+            tool.twin(values),
         )
         new = past is None and (missing is None or pass_.grant.run.accept_divergence) and not pass_.grant.over
         told = tell(tool, encoded) if new else NOTHING
@@ -329,6 +340,8 @@ class Interceptor:
                     cause,
                 )
             )
+        if action.state is ActionState.CLEARED:
+            request = yield from self.checks.ask_again(tool, scope, request, action, self.runtime)
         if action.state is ActionState.CLEARED or (action.state is ActionState.EXECUTING and action.traits.composite):
             return cast("Standing", (yield self.gate.claim(shown_anew(tool, request, action, self.runtime), action.id)))
         if action.state is ActionState.HELD:

@@ -95,8 +95,10 @@ def ending_error(action: Action, no_effect_on: Sequence[type[BaseException]]) ->
         kind = action.refusal.value
         by = action.refused_by.partition(":")[2] or action.refused_by or None
         told = {
-            "expired": "nobody decided in time; it was not run",
-            "denied": "the run's ticket does not allow it" if action.refused_by == "ticket" else "policy denies it",
+            "expired": "nobody decided in time",
+            "denied": {"ticket": "the run's ticket does not allow it", "check": "a check of the team's denies it"}.get(
+                action.refused_by, "policy denies it"
+            ),
             "repeated": "it was turned down before; do not retry it",
             "withdrawn": "it was withdrawn",
             "superseded": "the run moved on without it",

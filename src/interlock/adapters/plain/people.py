@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, TypeVar, cast, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Literal, TypeGuard, TypeVar, cast, overload
 
 from interlock.adapters.plain.asking import (
     asking_question,
@@ -12,17 +13,20 @@ from interlock.adapters.plain.asking import (
     pausing,
     question_tool,
 )
-from interlock.adapters.plain.checks import make_check
+from interlock.adapters.plain.checks import make_check, refuse_unknown
 from interlock.adapters.plain.frames import current
 from interlock.adapters.plain.intercept import Interceptor
 from interlock.adapters.plain.tool import Duration, Tool, bind, duration
 from interlock.domain.action import AgentDecision, arguments_bytes
-from interlock.domain.errors import CallError
+from interlock.domain.errors import CallError, StoreError
 from interlock.ports.gate import Gate
 from interlock.schema import Json, codec_for, encode_result
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
+
+LONGEST_LIFE = timedelta(days=366)
+"""No card stays open longer."""
 
 LONGEST_QUESTION = 4_000
 """Characters of a question or of a task that is handed over."""
@@ -63,7 +67,7 @@ class People:
             raise CallError("bad_options", "a question has a type or options, not both", "Leave one of them out.")
         tool = question_tool(kind if options is None else one_of(options), in_context=context is not None)
         values = bind(tool, (), {"question": text, **({"context": context} if context is not None else {})})
-        span = duration("question", "expires_in", {"expires_in": expires_in})
+        span = _life("question", expires_in)
         return self._interceptor.ask(tool, values, asking_question(text, span))
 
     def observed_pause(
@@ -95,7 +99,7 @@ class People:
                 raise CallError(
                     "not_guarded", f"{tool!r:.100} is not guarded here", "Guard it first, or leave tool= out."
                 )
-        span = duration("observed_pause", "expires_in", {"expires_in": expires_in})
+        span = _life("observed_pause", expires_in)
         reported = pausing(name, payload, options, guarded, span, on_expiry)
         bound = bind(reported.tool, (), reported.values)
         return self._interceptor.pause(reported.with_values(bound))
@@ -109,6 +113,8 @@ class People:
         """
         _text("addressee", to)
         _text("task", task)
+        if perform is not None and not callable(cast("object", perform)):
+            raise CallError("not_callable", f"perform={perform!r:.60} cannot be called", "Give it a function.")
         tool = handoff_tool(perform, with_details=details is not None)
         given: dict[str, object] = {"to": to, "task": task, **({"details": details} if details is not None else {})}
         if tool.is_async:
@@ -126,8 +132,8 @@ class People:
         """
         _text("kind of decision", kind)
         said: dict[str, Json] = {
-            "inputs": _kept(inputs), "considered": [_kept(each) for each in considered], "chosen": _kept(chosen),
-            "because": because if isinstance(cast("object", because), str) else str(because),
+            "inputs": _kept(inputs), "considered": _listed(considered), "chosen": _kept(chosen),
+            "because": because.encode("utf-8", "backslashreplace").decode() if _is_text(because) else _kept(because),
         }  # fmt: skip
         said = {name: value for name, value in said.items() if value not in (None, "", [])}
         data = arguments_bytes({"kind": kind, **said})
@@ -139,7 +145,10 @@ class People:
         key, seq, past, _ = pass_.place(frame.scope, f"decision:{kind}", "", data, None)
         if past is None and not pass_.grant.over:
             agent, run = pass_.grant.run.agent, pass_.run_id
-            self._gate.note(AgentDecision(agent, kind, said, run, pass_.number, frame.scope.path, seq, key))
+            try:
+                self._gate.note(AgentDecision(agent, kind, said, run, pass_.number, frame.scope.path, seq, key))
+            except StoreError as error:
+                raise pass_.break_off(frame.scope, error)  # noqa: B904  the same error
 
     @overload
     def before(self, fn: F) -> F: ...
@@ -165,6 +174,10 @@ class People:
         """
         return self._register("after", fn, tools, None)
 
+    def _refuse_unknown(self) -> None:
+        checks = self._interceptor.checks
+        refuse_unknown((*checks.before, *checks.after), self.tools)
+
     def _register(self, where: Literal["before", "after"], fn: Any, tools: Any, within: Duration | None) -> Any:
         kept = self._interceptor.checks.before if where == "before" else self._interceptor.checks.after
         span = duration(f"il.{where}", "within", {"within": within})
@@ -177,10 +190,28 @@ class People:
 
 
 def _text(what: str, given: object) -> None:
-    if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_QUESTION:
+    if not _is_text(given) or not given.strip() or len(given) > LONGEST_QUESTION or not _can_be_kept(given):
         raise CallError(
             "bad_text", f"the {what} is {given!r:.60}", f"Give 1 to {LONGEST_QUESTION:,} characters of text."
         )
+
+
+def _is_text(given: object) -> TypeGuard[str]:
+    return isinstance(given, str)
+
+
+def _can_be_kept(text: str) -> bool:
+    return text == text.encode("utf-8", "replace").decode()
+
+
+def _life(what: str, given: Duration | None) -> timedelta | None:
+    """How long a card stays open, as tools may say it: more than nothing, at most a year."""
+    span = duration(what, "expires_in", {"expires_in": given})
+    if span is not None and not timedelta(0) < span <= LONGEST_LIFE:
+        raise CallError(
+            "bad_life", f"{what}: expires_in={given!r:.60} is no time to wait", "Use more than 0 and at most 366 days."
+        )
+    return span
 
 
 _ANY = codec_for(Any)
@@ -189,3 +220,9 @@ _ANY = codec_for(Any)
 def _kept(value: object) -> Json:
     """A value as it is kept; what cannot be stored is described."""
     return encode_result(_ANY, value)[0]
+
+
+def _listed(values: object) -> list[Json]:
+    """What was considered; a single thing is a list of one."""
+    single = isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable)
+    return [_kept(cast("object", values))] if single else [_kept(each) for each in cast("Iterable[object]", values)]

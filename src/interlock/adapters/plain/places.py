@@ -12,6 +12,7 @@ import threading
 from asyncio import events as asyncio_events
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -26,7 +27,7 @@ from interlock.ports.runtime import Runtime
 class Scope:
     """A stretch of code in which calls come in order. `path` is its name, unique in the run."""
 
-    __slots__ = ("_counts", "_names", "closed", "expected", "parent", "pass_", "path")
+    __slots__ = ("_counts", "_names", "closed", "expected", "parent", "pass_", "path", "placed")
 
     def __init__(self, pass_: Pass, path: str, parent: Scope | None) -> None:
         self.pass_ = pass_
@@ -34,6 +35,7 @@ class Scope:
         self.parent = parent
         self.closed: Interrupted | None = None
         self.expected = {past.call_key: past for past in pass_.history.get(path, ()) if not past.gone}
+        self.placed: set[str] = set()
         self._counts: dict[object, int] = {}
         self._names: dict[str, int] = {}
 
@@ -73,6 +75,24 @@ class Scope:
         pass_.check_running()
 
 
+@dataclass(frozen=True, slots=True)
+class Join:
+    """An answered pause, at `key`, that waits in `scope` for the guarded call that it was about.
+
+    `at` is the scope in which that call was made before, if it was: then only there is it the same call.
+    """
+
+    key: CallKey
+    scope: str
+    at: str | None
+
+    def fits(self, scope: Scope) -> bool:
+        """Whether a call in this scope is the one that the answer was given for."""
+        if self.at is not None:
+            return scope.path == self.at
+        return not self.scope or scope.path == self.scope or scope.path.startswith(f"{self.scope}/")
+
+
 class Pass:
     """One entry into a run: what earlier passes did, what this one has done, what it waits for."""
 
@@ -93,7 +113,7 @@ class Pass:
         self.seq = self.last_recorded = max((past.seq for past in grant.calls), default=0)
         self.seen: set[str] = set()
         self.first_attempt: dict[str, str] = {}
-        self.joins: dict[tuple[str, bytes], CallKey] = {}
+        self.joins: dict[tuple[str, str, bytes], Join] = {}
         self.waits_for: list[InterruptId] = []
         self.parked = False
         self.diverged: Diverged | None = None
@@ -128,19 +148,15 @@ class Pass:
         arguments: bytes,
         occurrence_key: str | None,
         earlier: Callable[[], Iterable[bytes]] = tuple,
+        twin: object = None,
     ) -> tuple[CallKey, int, PastCall | None, PastCall | None]:
         """Find the call's key, its order, its record in earlier passes, and the call that should have come first.
 
-        `earlier` gives the arguments as earlier versions of the tool would have had them.
+        `earlier` gives the arguments as earlier versions of the tool would have had them, `twin` the form in which a
+        call that nobody is asked about would have been counted.
         """
         with self.lock:
-            joined = self.joins.pop((tool, arguments), None)
-            if joined is not None:
-                # Another layer has asked about this very call already: it is the same action, on the same card.
-                self.seen.add(joined)
-                past = self.known.get(joined)
-                return joined, past.seq if past is not None else self.seq, past, None
-            found = self._place(scope, tool, target, arguments, occurrence_key)
+            found = self._place(scope, tool, target, arguments, occurrence_key, twin)
             if found[3]:
                 for data in earlier():
                     before = self._peek(scope, tool, target, data, occurrence_key)
@@ -148,23 +164,56 @@ class Pass:
                         return self._place(scope, tool, target, data, occurrence_key)
             return found
 
+    def joined(
+        self, scope: Scope, tool: str, target: str, arguments: bytes
+    ) -> tuple[CallKey, int, PastCall | None, PastCall | None] | None:
+        """The same for a guarded call that people have answered for already, as a pause: the same action, once."""
+        with self.lock:
+            join = self.joins.get((tool, target, arguments))
+            if join is None or not join.fits(scope):
+                return None
+            del self.joins[tool, target, arguments]
+            self.seen.add(join.key)
+            scope.expected.pop(join.key, None)
+            past = self.known.get(join.key)
+            return join.key, past.seq if past is not None else self.seq, past, None
+
     def look_up(
-        self, scope: Scope, tool: str, target: str, arguments: bytes, occurrence_key: str | None
+        self, scope: Scope, tool: str, target: str, arguments: bytes, occurrence_key: str | None, twin: object
     ) -> PastCall | None:
         """What the record has of the next such call, without making it."""
         with self.lock:
-            return self.known.get(self._peek(scope, tool, target, arguments, occurrence_key))
+            return self.known.get(self._peek(scope, tool, target, arguments, occurrence_key, twin))
 
-    def _peek(self, scope: Scope, tool: str, target: str, arguments: bytes, occurrence_key: str | None) -> CallKey:
+    def _peek(
+        self,
+        scope: Scope,
+        tool: str,
+        target: str,
+        arguments: bytes,
+        occurrence_key: str | None,
+        twin: object = None,
+    ) -> CallKey:
         """The key that the next such call would have."""
         occurrence = scope.count((tool, arguments, occurrence_key), add=0)
+        if twin is not None:
+            occurrence += scope.count((tool, twin, occurrence_key), add=0)
         return call_key(self.grant.run_key, scope.path, tool, target, arguments, occurrence, occurrence_key)
 
     def _place(
-        self, scope: Scope, tool: str, target: str, arguments: bytes, occurrence_key: str | None
+        self,
+        scope: Scope,
+        tool: str,
+        target: str,
+        arguments: bytes,
+        occurrence_key: str | None,
+        twin: object = None,
     ) -> tuple[CallKey, int, PastCall | None, PastCall | None]:
         with self.lock:
+            scope.placed.add(tool)
             occurrence = scope.count((tool, arguments, occurrence_key))
+            if twin is not None:
+                occurrence += scope.count((tool, twin, occurrence_key), add=0)
             attempt, first = 1, ""
             while True:
                 key = call_key(

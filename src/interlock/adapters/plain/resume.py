@@ -39,8 +39,15 @@ class Driver:
     """Enters runs and leaves them again. One for each `Interlock`."""
 
     def __init__(
-        self, runtime: Runtime, agent: str, versions: Versions, owner: str, announce: Callable[[Run], None]
+        self,
+        runtime: Runtime,
+        agent: str,
+        versions: Versions,
+        owner: str,
+        announce: Callable[[Run], None],
+        check: Callable[[], None] = lambda: None,
     ) -> None:
+        self._check = check
         self.runtime = runtime
         self._announce = announce
         self._agent = agent
@@ -58,6 +65,7 @@ class Driver:
         ticket: Ticket | None = None,
     ) -> Pass:
         """Enter the run; it is driven by us until `finish`."""
+        self._check()
         granted = self.runtime.enter(
             run,
             agent=agent or self._agent,

@@ -66,7 +66,7 @@ class PlainAdapter(People):
         wait: Duration = 0,
     ) -> None:
         super().__init__(gate, Interceptor(gate, runtime, _rationale.get), agent)
-        self._driver = Driver(runtime, agent, versions, owner, announce)
+        self._driver = Driver(runtime, agent, versions, owner, announce, self._refuse_unknown)
         self._check = check
         self._wait = wait
         self._steps: weakref.WeakKeyDictionary[Any, Tool] = weakref.WeakKeyDictionary()

@@ -7,7 +7,7 @@ hashed or run. It is called outside any transaction, and what it raises never br
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
@@ -17,7 +17,7 @@ from interlock.adapters.plain.frames import Frame, current, entered
 from interlock.adapters.plain.hooks import SLICE_LIMIT, Hook, why
 from interlock.adapters.plain.tool import Tool
 from interlock.domain.action import Action, ActionRequest, ActionState, Preview, words_digest
-from interlock.domain.hiding import find
+from interlock.domain.hiding import veiled
 from interlock.ports.runtime import Runtime
 from interlock.schema import Json, fill
 
@@ -28,8 +28,6 @@ FAILS = (Exception, SystemExit)
 """What counts as a failure of code that only describes a call: it never breaks the call."""
 
 _UNKNOWN = "?"
-_SHORTEST_SECRET = 4
-"""Sensitive values shorter than this are not looked for in what the tool's code says: they stand everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +56,8 @@ def preview_of(tool: Tool, arguments: Mapping[str, Json]) -> Preview | None:
     try:
         text = _text(_ask(tool, tool.preview, arguments))
     except FAILS as error:
-        return Preview(failed=_veiled(tool, arguments, why(error)))
-    return Preview(_cut(_veiled(tool, arguments, text)))
+        return Preview(failed=veiled(why(error), arguments, tool.spec.sensitive))
+    return Preview(_cut(veiled(text, arguments, tool.spec.sensitive)))
 
 
 def shown_anew(tool: Tool, request: ActionRequest, action: Action, runtime: Runtime) -> ActionRequest:
@@ -82,7 +80,7 @@ def _expected(tool: Tool, arguments: Mapping[str, Json]) -> str:
         said = _text(_ask(tool, tool.expects, arguments))
     except FAILS as error:
         said = f"cannot be told: {why(error)}"
-    return _cut(_veiled(tool, arguments, said))
+    return _cut(veiled(said, arguments, tool.spec.sensitive))
 
 
 def _slices(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, str]:
@@ -103,7 +101,7 @@ def _slice(tool: Tool, by: str | Hook, arguments: Mapping[str, Json]) -> str:
     if not isinstance(found, str):
         _forget(found)
         return _UNKNOWN
-    text = _veiled(tool, arguments, _clean(found))
+    text = veiled(_clean(found), arguments, tool.spec.sensitive)
     return text if len(text) <= SLICE_LIMIT else text[: SLICE_LIMIT - 1] + "…"
 
 
@@ -140,19 +138,3 @@ def _cut(text: str) -> str:
     if len(text) <= PREVIEW_LIMIT:
         return text
     return f"{text[:PREVIEW_LIMIT]} [{len(text):,} characters, cut here; all of it is {words_digest(text)}]"
-
-
-def _veiled(tool: Tool, arguments: Mapping[str, Json], text: str) -> str:
-    """The text without the sensitive values that stand in it as they are."""
-    secrets = {each for path in tool.spec.sensitive for tree in find(arguments, path) for each in _leaves(tree)}
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "[hidden]")
-    return text
-
-
-def _leaves(tree: Json) -> Iterator[str]:
-    if isinstance(tree, (list, dict)):
-        for each in tree if isinstance(tree, list) else tree.values():
-            yield from _leaves(each)
-    elif not isinstance(tree, bool) and tree is not None and len(said := str(tree)) >= _SHORTEST_SECRET:
-        yield said

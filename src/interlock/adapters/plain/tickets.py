@@ -26,14 +26,17 @@ def ticket_of(given: TicketTerms | Mapping[str, object] | None) -> Ticket | None
         return None
     terms = cast("dict[str, Any]", given)
     known = TicketTerms.__annotations__.keys()
-    if not isinstance(cast("object", given), Mapping) or not terms.keys() <= known:
-        raise _bad(f"ticket={given!r:.200} is none")
+    if not isinstance(cast("object", given), Mapping):
+        raise _bad(f"ticket={given!r:.200} is no dict")
+    unknown = [str(each) for each in terms if each not in known]
+    if unknown:
+        raise _bad(f"a ticket has no {unknown[0]!r:.60}; it has {', '.join(known)}")
     tools, actions = terms.get("tools"), terms.get("actions")
     listed = isinstance(tools, Iterable) and not isinstance(tools, str)
     names = list(cast("Iterable[object]", tools)) if listed else []
-    if tools is not None and not (listed and all(isinstance(each, str) for each in names)):
+    if tools is not None and not (listed and all(isinstance(each, str) and each.isprintable() for each in names)):
         raise _bad(f"tools={tools!r:.200} is no list of names")
-    if actions is not None and (isinstance(actions, bool) or not isinstance(actions, int) or actions < 0):
+    if actions is not None and (isinstance(actions, bool) or not isinstance(actions, int) or not 0 <= actions < 10**9):
         raise _bad(f"actions={actions!r} is no number of actions")
     life = duration("ticket", "life", terms)
     if life is not None and life <= timedelta(0):

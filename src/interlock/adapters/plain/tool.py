@@ -66,6 +66,9 @@ class Keywords(Hints, total=False):
     reversibility: ReversibilityName
 
 
+MOST_DIGITS = 30
+"""Digits before and behind the point that a cost may have."""
+
 MOST_NEW_ARGUMENTS = 4
 """So many arguments at once may be new in a version of a tool for a run that began under an older one."""
 
@@ -98,6 +101,11 @@ class Tool:
     preview: Hook | None = None
     expects: str | Hook = ""
     slices: Mapping[str, str | Hook] = field(default_factory=dict[str, "str | Hook"])
+
+    def twin(self, values: Mapping[str, object]) -> tuple[object, ...] | None:
+        """The arguments as a call that is only recorded counts them: by position, where they are plain."""
+        given = tuple(values.values())
+        return given if self.plain is not None and tuple(map(type, given)) == self.plain else None
 
     def occurrence(self, values: Mapping[str, object]) -> str | None:
         """What tells this call from an equal one, where the tool says so."""
@@ -311,7 +319,7 @@ def amount(name: str, given: object) -> Decimal | None:
         return None
     try:
         cost = Decimal(str(given))
-        if cost.is_finite() and cost >= 0 and not isinstance(given, bool):
+        if cost.is_finite() and cost >= 0 and not isinstance(given, bool) and abs(cost.adjusted()) <= MOST_DIGITS:
             return cost
     except InvalidOperation:
         pass

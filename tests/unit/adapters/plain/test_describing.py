@@ -232,7 +232,7 @@ def test_an_edit_leaves_hidden_values_as_they_are(stage: Rehearsal) -> None:
 def test_a_stand_in_that_came_to_another_place_is_no_value(stage: Rehearsal) -> None:
     card = guarded(stage, act, CARD, sensitive="card")
     for arguments in ({"card": "[hidden · 4 characters · AAAA]"}, {"card": ["[hidden · 4 characters]"]}):
-        with pytest.raises(DecisionError, match="stands in for a hidden value"):
+        with pytest.raises(DecisionError, match="stands in for a hidden or masked value"):
             stage.reviewer.desk.modify(card.card.id, digest=card.card.digest, arguments=arguments)
 
 
