@@ -43,6 +43,9 @@ def parse_policy(text: str, *, defaults: PolicySet = PolicySet()) -> PolicySet: 
         data: dict[str, Any] = tomllib.loads(lines)
     except tomllib.TOMLDecodeError as error:
         raise _no_toml(error, lines) from None
+    except (RecursionError, ValueError) as error:  # nested too deep, or a number too long: nobody writes that by hand
+        said = "it is nested too deep" if isinstance(error, RecursionError) else "a number in it is too long"
+        raise PolicyError("policy_syntax", said, "Write it more simply.", 1, 1) from None
     file = Table(data, (), Places(lines), "")
     file.only(FILE_KEYS)
     file.needs("version", "1")

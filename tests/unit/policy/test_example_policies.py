@@ -9,6 +9,7 @@ import pytest
 from policy_examples import HERE, TOOLS, Booking, Kind, example, explained, ruled, situation
 
 from interlock.domain.action import Versions
+from interlock.domain.errors import PolicyError
 from interlock.domain.ruling import Requirement
 from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
 from interlock.policy import PolicySet, Situation, check_rules, explain, needs_of, parse_policy, rule
@@ -314,3 +315,10 @@ def test_an_explanation_names_what_won() -> None:
     unsure = explain(PolicySet(), ToolSpec("t", Reversibility.READ_ONLY, confidence_threshold=0.5), Situation())
     assert unsure.won == "the claimed confidence"
     assert unsure.without_rules.confidence is not None
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5_000 + "]" * 5_000, "a = " + "9" * 5_001])
+def test_a_file_that_no_reader_can_take_is_an_error_like_any_other(text: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        parse_policy(text)
+    assert (caught.value.code, caught.value.line) == ("policy_syntax", 1)
