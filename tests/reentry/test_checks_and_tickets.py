@@ -664,6 +664,30 @@ def test_costs_add_up_exactly_whatever_the_thread_rounds_to(stage: Rehearsal) ->
     assert str(run.ticket.spent) == "0.000003"
 
 
+def test_a_composite_counts_once_however_often_it_is_entered(both: Rehearsal) -> None:
+    @both.il.tool("irreversible")
+    def send(to: str) -> str:
+        return to
+
+    @both.il.tool("reversible", composite=True)
+    def team() -> list[str]:
+        return [send("a"), send("b")]
+
+    @both.il.workflow(ticket={"actions": 3})
+    def job() -> list[str]:
+        return team()
+
+    job.start(key="job")
+    for _ in range(2):
+        both.reviewer.decide("approve")
+        run = job.start(key="job")
+    assert run.result == ["a", "b"]
+    row = both.il.kernel.run("job")  # type: ignore[arg-type]
+    assert row is not None
+    assert row.ticket is not None
+    assert row.ticket.used == 3
+
+
 def test_steps_need_no_ticket_and_a_no_uses_none(both: Rehearsal) -> None:
     @both.il.tool("irreversible")
     def send(to: str) -> str:

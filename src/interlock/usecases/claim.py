@@ -59,7 +59,8 @@ def claim(request: ActionRequest, action_id: ActionId, ruling_now: Ruling, epoch
         moved = move(action, draft.card(action), take, rows.now)
         taken = draft.moved(moved, f"executor:{request.process}")
         if moved.claimed:
-            use_ticket(draft, taken, spec)
+            if not action.fence:  # a composite that is entered again, or a second try, was counted before
+                use_ticket(draft, taken, spec)
             return draft.change(Standing(taken, claim=claim_of(taken, arguments)))
         return draft.change(standing(draft, taken))
 

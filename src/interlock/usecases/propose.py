@@ -130,7 +130,7 @@ def _begin(draft: Draft, run: Run, proposal: Proposal) -> Change[Standing]:
 def use_ticket(draft: Draft, action: Action, spec: ToolSpec) -> None:
     """Count the first claim of an action against its run's ticket: what was only proposed has used nothing."""
     run = draft.run(action.run)
-    if run is not None and run.ticket is not None and action.fence == 1:
+    if run is not None and run.ticket is not None:
         draft.put(replace(run, ticket=run.ticket.with_one_more(spec)))
 
 
