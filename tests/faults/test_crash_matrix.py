@@ -13,6 +13,8 @@ import pytest
 
 PROGRAM = Path(__file__).with_name("crash_matrix.py")
 
+SCENARIOS = {"irreversible", "idempotent", "probed", "compensable", "reversible", "composite", "undo", "asking"}
+
 
 def matrix(*options: str) -> dict[str, Any]:
     """Run the program in a process of its own, as people do; its numbers are printed on failure."""
@@ -28,7 +30,7 @@ def matrix(*options: str) -> dict[str, Any]:
 def judge(numbers: dict[str, Any]) -> None:
     assert numbers["failed"] == []
     assert set(numbers["by_mode"]) == {"raise", "raise_exit", "kill", "kill_late"}
-    assert len(numbers["by_scenario"]) == 7
+    assert set(numbers["by_scenario"]) == SCENARIOS
     assert set(numbers["by_ending"]) <= {"finished", "failed", "needs_attention"}
 
 

@@ -59,8 +59,10 @@ def veiled(text: str, arguments: Mapping[str, Json], paths: Iterable[str]) -> st
 
 
 def _leaves(tree: Json) -> Iterator[str]:
-    if isinstance(tree, (list, dict)):
-        for each in tree if isinstance(tree, list) else tree.values():
+    if isinstance(tree, dict):
+        tree = [each for name, each in tree.items() if name != "$t"]
+    if isinstance(tree, list):
+        for each in tree:
             yield from _leaves(each)
     elif not isinstance(tree, bool) and tree is not None and len(said := str(tree)) >= _SHORTEST_SECRET:
         yield said

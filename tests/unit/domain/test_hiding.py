@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.domain.hiding import STAND_IN, find, hide, holds_hidden, is_hidden
+from interlock.domain.hiding import STAND_IN, find, hide, holds_hidden, is_hidden, veiled
 
 MODEL = {"$t": "model", "v": ["Customer", {"name": "Ana", "card": {"$t": "model", "v": ["Card", {"pin": "1234"}]}}]}
 
@@ -105,3 +105,20 @@ def test_a_stand_in_is_known_as_one_and_holds_nothing_of_the_value(text: str, ke
 
 def test_nothing_is_hidden_in_plain_values() -> None:
     assert not holds_hidden({"a": [1, "b", None]})
+
+
+@pytest.mark.parametrize(
+    ("tree", "text", "said"),
+    [
+        ("4111-1111", "card 4111-1111 was declined", "card [hidden] was declined"),
+        (["first", {"b": "second"}], "first, then second", "[hidden], then [hidden]"),
+        ({"$t": "decimal", "v": "1234.50"}, "a decimal of 1234.50", "a decimal of [hidden]"),
+        (123456, "account 123456", "account [hidden]"),
+        ([True, None, "abc", 12], "True None abc 12", "True None abc 12"),
+        (["long", "longer still"], "longer still", "[hidden]"),
+    ],
+)
+def test_what_code_says_of_a_call_shows_no_sensitive_value_that_is_long_enough_to_be_one(
+    tree: Any, text: str, said: str
+) -> None:
+    assert veiled(text, {"x": tree, "y": "said"}, ["x"]) == said

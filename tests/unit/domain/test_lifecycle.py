@@ -490,13 +490,13 @@ def test_what_would_pause_inside_what_cannot_pause_is_refused_and_what_flows_goe
 
 
 def test_the_first_fact_tells_the_digest_the_tool_and_the_ruling() -> None:
-    asked = replace(ruling(HARD), wanted=SOFT)
+    asked = replace(ruling(HARD), wanted=SOFT, rules=("no refunds",))
     (fact,) = begin(replace(draft(), ruling=asked), Opening(NEW), NOON).facts
     assert fact.body["digest"] == "digest1"
     assert fact.body["tool"] == "pay"
     assert fact.body["ruling"] == {
         "policy": "hard_stop", "wanted": "soft_checkpoint", "profile": "cautious", "reasons": ["because"],
-        "policy_digest": "sha-256:policy",
+        "policy_digest": "sha-256:policy", "rules": ["no refunds"],
     }  # fmt: skip
     plain = begin(replace(draft(), ruling=replace(ruling(), policy_digest="")), Opening(NEW), NOON).facts[0].body
     assert plain["ruling"] == {"policy": "hard_stop", "profile": "cautious", "reasons": ["because"]}

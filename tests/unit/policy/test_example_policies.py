@@ -1,6 +1,6 @@
 """What a policy file says is what is ruled: each sentence about rules, with an example file of its own."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -213,6 +213,12 @@ def test_slices_are_seen_by_conditions_and_one_that_fails_is_left_out() -> None:
     assert ruled(policy, "create_refund", amount=Decimal(300)).policy is DENY
     assert ruled(policy, "create_refund", amount=Decimal(3)).policy is HARD
     assert situation(policy, "read_file", {"path": "x"}).slices == {}
+    stay = {"booking": Booking("7", 2), "length": HOUR, "notes": {}, "tags": set[str]()}
+    assert situation(policy, "book_room", {**stay, "start": datetime(2026, 2, 1, tzinfo=UTC)}).slices == {
+        "season": "first half"
+    }
+    earliest = datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))  # an instant before the first year of UTC
+    assert situation(policy, "book_room", {**stay, "start": earliest}).slices == {}
 
 
 def test_facts_decide_whether_to_ask() -> None:
