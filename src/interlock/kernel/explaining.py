@@ -24,7 +24,7 @@ def explain_recorded(kernel: Kernel, about: ActionView, policy: PolicySet | None
     Facts are counted as they stand now. Raises `DecisionError` where that policy is not in the store.
     """
     digest = about.action.ruling.policy_digest
-    policy = policy or kernel.policy_by(digest)
+    policy = policy or kernel.rulings.policy_by(digest)
     if policy is None:
         raise DecisionError(
             "policy_unknown", f"the policy {digest} is not in this store", "Name a policy file with --policy."
@@ -33,7 +33,7 @@ def explain_recorded(kernel: Kernel, about: ActionView, policy: PolicySet | None
     arguments = cast("Json", dict(about.current.arguments))
     effect = partial(documents.effect_of, kernel.store.namespace_key, about.tool.name, about.tool.target)
     said = Rationale(confidence=_claimed(about.facts))
-    return kernel.explanation(policy, Call(about.tool, run, lambda: arguments, effect, said, about.action.id))
+    return kernel.rulings.explanation(policy, Call(about.tool, run, lambda: arguments, effect, said, about.action.id))
 
 
 def explain_given(

@@ -15,11 +15,12 @@ def then(future: Future[A], make: Callable[[A], B]) -> Future[B]:
     after: Future[B] = Future()
 
     def pass_on(done: Future[A]) -> None:
-        error = done.exception()
-        if error is not None:
+        try:
+            made = make(done.result())
+        except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits
             after.set_exception(error)
         else:
-            after.set_result(make(done.result()))
+            after.set_result(made)
 
     future.add_done_callback(pass_on)
     return after

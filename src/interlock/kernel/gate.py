@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -25,6 +24,7 @@ from interlock.domain.run import PassGrant, PassReport, Run, RunState, Ticket
 from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
 from interlock.kernel import documents
 from interlock.kernel.futures import then, tried
+from interlock.kernel.holder import Holder
 from interlock.kernel.process import host
 from interlock.kernel.rulings import Call, Rulings
 from interlock.kernel.views import action_of
@@ -44,7 +44,7 @@ from interlock.usecases.park import park
 from interlock.usecases.probe import probed
 from interlock.usecases.propose import Proposal, propose
 from interlock.usecases.settle import known, settle
-from interlock.usecases.stored import stored_arguments
+from interlock.usecases.stored import stored_arguments, stored_blob
 from interlock.usecases.suspend import suspend
 
 A = TypeVar("A")
@@ -56,7 +56,7 @@ BLOB_LIMIT = 64 * 1024
 """Bytes from which a value is kept as a content-addressed blob (SECURITY section 1)."""
 
 
-class InProcessGate(Rulings):
+class InProcessGate(Holder):
     """`Gate` and `Runtime` over the store. Keeps only what is handy within a pass: the run it serves."""
 
     def __init__(
@@ -70,15 +70,14 @@ class InProcessGate(Rulings):
         super().__init__(store, policy, lease_s=lease_s)
         self._url_of = url_of
         self._host = host()
-        self._runs: dict[RunId, Run] = {}
-        self._entering: Counter[RunId] = Counter()
-        self._passes = threading.Lock()
+        self.rulings = Rulings(self)
+        self._saying = threading.Lock()
         self._unsaid: list[Unit[Any]] = []
         self._tools: dict[int, tuple[ToolSpec, bool, str, bytes]] = {}
         self._described: set[str] = set()
 
     def new_run(self) -> RunId:
-        return RunId(self._ids())
+        return RunId(self.ids())
 
     def enter(
         self,
@@ -92,18 +91,17 @@ class InProcessGate(Rulings):
         ticket: Ticket | None = None,
     ) -> Future[PassGrant]:
         found, version = self.store.read(lambda rows: (rows.run(run), rows.policy(agent)))
-        self.learn(version)
+        self._learn(version)
         if found is not None and found.state is RunState.RUNNING:
             self.bury_dead()
         entry = Entry(run, agent, self.living_process(), workflow, input, owner, versions, ticket)
-        with self._passes:
-            self._entering[run] += 1
+        self.entering(run)
         try:
-            granted = self.store.write(enter_run(entry, self._ids, self.run_key))
+            granted = self.store.write(enter_run(entry, self.ids, self.run_key))
         except BaseException:
-            self._entered(run, None)
+            self.entered(run, None)
             raise
-        granted.add_done_callback(lambda done: self._entered(run, None if done.exception() else done.result()))
+        granted.add_done_callback(lambda done: self.entered(run, None if done.exception() else done.result()))
         return granted
 
     def create(
@@ -118,24 +116,7 @@ class InProcessGate(Rulings):
         ticket: Ticket | None = None,
     ) -> Future[Run]:
         entry = Entry(run, agent, None, workflow, input, owner, versions, ticket)
-        return then(self.store.write(enter_run(entry, self._ids, self.run_key)), lambda grant: grant.run)
-
-    def _entered(self, run: RunId, grant: PassGrant | None) -> None:
-        with self._passes:
-            self._entering[run] -= 1
-            self._entering += Counter()  # forgets what is nought
-            if grant is not None and not grant.over:
-                self._runs[run] = grant.run
-
-    def _left(self, run: RunId, pass_no: int) -> None:
-        with self._passes:
-            known = self._runs.get(run)
-            if known is not None and known.pass_no == pass_no:
-                del self._runs[run]
-
-    def drives(self, run: RunId) -> bool:
-        with self._passes:
-            return run in self._runs or run in self._entering
+        return then(self.store.write(enter_run(entry, self.ids, self.run_key)), lambda grant: grant.run)
 
     def run_key(self, run: RunId) -> bytes:
         return documents.run_key(self.store.namespace_key, run)
@@ -143,11 +124,11 @@ class InProcessGate(Rulings):
     def leave(self, run: RunId, pass_no: int, report: PassReport) -> Future[Run]:
         self._say_unsaid()
         try:
-            left = self.store.write(leave_run(run, pass_no, self.process, report, self._ids))
+            left = self.store.write(leave_run(run, pass_no, self.process, report, self.ids))
         except BaseException:
-            self._left(run, pass_no)
+            self.left(run, pass_no)
             raise
-        left.add_done_callback(lambda _: self._left(run, pass_no))
+        left.add_done_callback(lambda _: self.left(run, pass_no))
         return left
 
     def run(self, run: RunId) -> Run | None:
@@ -186,6 +167,9 @@ class InProcessGate(Rulings):
             self.store.write(lambda _: Change(None, blobs=blobs)).result()
         return small
 
+    def blob(self, digest: str) -> bytes:
+        return self.store.read(lambda rows: stored_blob(rows, digest))
+
     def url(self, interrupt: Interrupt) -> str:
         return self._url_of(interrupt)
 
@@ -201,7 +185,7 @@ class InProcessGate(Rulings):
             free = (
                 spec.reversibility is Reversibility.READ_ONLY
                 and not spec.composite
-                and all(_lets_go(policy, spec) for policy in self.policies())
+                and all(_lets_go(policy, spec) for policy in self.rulings.policies())
             )
             kept = (spec, free, *documents.tool_document(spec))
             self._tools[id(spec)] = kept
@@ -232,11 +216,11 @@ class InProcessGate(Rulings):
             body["failure"] = call.failure
         if not stored:
             body["stored"] = False
-        event = Event(EventId(self._ids()), EventType.CALL_RECORDED, rows.now, run=call.run, body=body)
+        event = Event(EventId(self.ids()), EventType.CALL_RECORDED, rows.now, run=call.run, body=body)
         return Change(None, events=(event,), blobs=blobs)
 
     def propose(self, request: ActionRequest) -> Future[Standing]:
-        run = self._runs.get(request.run) or self.run(request.run)
+        run = self.driven(request.run) or self.run(request.run)
         if run is None:
             raise CallError("unknown_run", f"there is no run {request.run}")
         return tried(lambda: self._propose(request, run), self._moved)
@@ -248,7 +232,7 @@ class InProcessGate(Rulings):
             blobs[tool] = described
         effect, whole = self._effect(spec, arguments), request.arguments
         call = Call(spec, run, lambda: whole, lambda _: effect, request.rationale, slices=request.slices)
-        ruled = self.rule_on(request, call)
+        ruled = self.rulings.rule_on(request, call)
         request = replace(request, arguments=arguments)
         document, digest = documents.action_document(
             namespace=self.store.namespace,
@@ -263,7 +247,7 @@ class InProcessGate(Rulings):
         )
         proposal = Proposal(
             request=request,
-            action=ActionId(self._ids()),
+            action=ActionId(self.ids()),
             agent=run.agent,
             digest=digest,
             effect=effect,
@@ -273,35 +257,33 @@ class InProcessGate(Rulings):
             ruling=ruled.ruling,
             epoch=ruled.epoch,
         )
-        proposed = self.store.write(propose(proposal, self._ids))
+        proposed = self.store.write(propose(proposal, self.ids))
         proposed.add_done_callback(lambda done: None if done.exception() else self._described.add(tool))
         return proposed
 
     def _moved(self, error: BaseException) -> bool:
         """Whether another policy was adopted meanwhile, so that the call is to be ruled on anew."""
         if isinstance(error, PolicyMoved):
-            self.learn(error.version, error.content)  # another thread may have learnt it by now, too
+            self._learn(error.version, error.content)  # another thread may have learnt it by now, too
             return True
         return False
 
-    def learn(self, version: PolicyVersion | None, content: bytes = b"") -> bool:
-        news = super().learn(version, content)
-        if news:
+    def _learn(self, version: PolicyVersion | None, content: bytes = b"") -> None:
+        if self.rulings.learn(version, content):
             self._tools.clear()  # what was free under the policies known before may not be by now
-        return news
 
     def park(self, action: ActionId, process: ProcessId, why: str = "") -> Future[Standing]:
-        return self.store.write(park(action, process, why, self._ids))
+        return self.store.write(park(action, process, why, self.ids))
 
     def claim(self, request: ActionRequest, action: ActionId) -> Future[Standing]:
-        spec, run = request.spec, self._runs.get(request.run) or self.run(request.run)
+        spec, run = request.spec, self.driven(request.run) or self.run(request.run)
         effect, said = partial(self._effect, spec), request.rationale
         # The stored arguments: a person may have changed them since this pass made the call.
         call = Call(spec, run, lambda: self.arguments(action), effect, said, action, request.slices)
 
         def attempt() -> Future[Standing]:
-            ruled = self.rule_on(request, call)
-            return self.store.write(claim(request, action, ruled.ruling, ruled.epoch, self._ids))
+            ruled = self.rulings.rule_on(request, call)
+            return self.store.write(claim(request, action, ruled.ruling, ruled.epoch, self.ids))
 
         return tried(attempt, self._moved)
 
@@ -314,7 +296,7 @@ class InProcessGate(Rulings):
         return self.store.read(lambda rows: answer_to(rows, action))
 
     def deliver(self, action: ActionId, process: ProcessId) -> Future[Standing]:
-        return self.store.write(deliver(action, process, self._ids))
+        return self.store.write(deliver(action, process, self.ids))
 
     def note(self, decision: AgentDecision) -> None:
         self.store.write_later(partial(self._noted, decision))
@@ -323,24 +305,24 @@ class InProcessGate(Rulings):
         said, blobs = spill(dict(decision.said), BLOB_LIMIT, blob_digest)
         body = documents.decision_body(decision, cast("dict[str, Json]", said))
         actor = f"agent:{decision.agent}"
-        event = Event(EventId(self._ids()), EventType.AGENT_DECIDED, rows.now, actor, decision.run, body=body)
+        event = Event(EventId(self.ids()), EventType.AGENT_DECIDED, rows.now, actor, decision.run, body=body)
         return Change(None, events=(event,), blobs=blobs)
 
     def _effect(self, spec: ToolSpec, arguments: Json) -> EffectHash:
         return documents.effect_of(self.store.namespace_key, spec.name, spec.target, arguments)
 
     def give_back(self, action: ActionId, process: ProcessId, fence: int) -> Future[Standing]:
-        return self.store.write(give_back(action, process, fence, self._ids))
+        return self.store.write(give_back(action, process, fence, self.ids))
 
     def settle(self, action: ActionId, process: ProcessId, fence: int, outcome: Outcome) -> Future[Standing]:
-        return self._say(settle(action, process, fence, outcome, self._ids))
+        return self._say(settle(action, process, fence, outcome, self.ids))
 
     def _say(self, unit: Unit[A]) -> Future[A]:
         """Write an outcome. One that the store fails to take is kept here, and told again before anything follows."""
 
         def keep(error: BaseException | None) -> None:
             if isinstance(error, StoreError) and error.code not in _NO_MENDING:
-                with self._passes:
+                with self._saying:
                     self._unsaid.append(unit)
 
         try:
@@ -352,7 +334,7 @@ class InProcessGate(Rulings):
         return said
 
     def _say_unsaid(self) -> None:
-        with self._passes:
+        with self._saying:
             kept, self._unsaid = self._unsaid, []
         for unit in kept:
             with suppress(StoreError):
@@ -363,16 +345,16 @@ class InProcessGate(Rulings):
         return super().give_up_strays()
 
     def probed(self, action: ActionId, process: ProcessId, happened: bool, result: Outcome | None) -> Future[Standing]:
-        return self.store.write(probed(action, process, happened, result, self._ids))
+        return self.store.write(probed(action, process, happened, result, self.ids))
 
     def suspend(self, action: ActionId, process: ProcessId, fence: int) -> Future[Standing]:
-        return self.store.write(suspend(action, process, fence, self._ids))
+        return self.store.write(suspend(action, process, fence, self.ids))
 
     def cancel(self, run: RunId, by: str, reason: str = "") -> Future[None]:
-        return self.store.write(cancel(run, by, reason, self._ids))
+        return self.store.write(cancel(run, by, reason, self.ids))
 
     def look(self, action: ActionId) -> Standing:
-        return self.store.read(lambda rows: standing(Draft(rows, self._ids), known(rows, action)))
+        return self.store.read(lambda rows: standing(Draft(rows, self.ids), known(rows, action)))
 
 
 def _lets_go(policy: PolicySet, spec: ToolSpec) -> bool:

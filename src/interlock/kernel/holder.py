@@ -1,16 +1,17 @@
-"""What every part of the kernel holds: the store, the policy, the ids, and this process's heartbeat."""
+"""What this process is to the store: one that holds passes and claims for as long as its heart beats."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from interlock.domain.errors import InterlockError
 from interlock.domain.ids import ActionId, ProcessId, RunId
-from interlock.domain.run import Process
+from interlock.domain.run import PassGrant, Process, Run
 from interlock.kernel.ids import IdSequence
 from interlock.kernel.process import Heartbeat, born, host, seen_dead
 from interlock.policy import PolicySet
@@ -28,11 +29,14 @@ class Holder:
         self.store = store
         self.policy = policy
         self._lease_s = lease_s
-        self._ids = IdSequence()
+        self.ids = IdSequence()
         self._registering = threading.Lock()
         self._process: ProcessId | None = None
         self._heartbeat: Heartbeat | None = None
         self._beaten = 0.0
+        self._passes = threading.Lock()
+        self._runs: dict[RunId, Run] = {}
+        self._entering: Counter[RunId] = Counter()
         self._undoing: set[ActionId] = set()
 
     @property
@@ -43,10 +47,10 @@ class Holder:
                 if self._process is None:
                     now = datetime.now(UTC)
                     row = Process(
-                        ProcessId(self._ids()), host(), os.getpid(), born(os.getpid()), now, now, self._lease_s
+                        ProcessId(self.ids()), host(), os.getpid(), born(os.getpid()), now, now, self._lease_s
                     )
                     self._beaten = _instant()
-                    self._process = self.store.write(processes.register(row, self._ids)).result().id
+                    self._process = self.store.write(processes.register(row, self.ids)).result().id
                     self._heartbeat = Heartbeat(self.beat, self._lease_s / 3)
         return self._process
 
@@ -83,13 +87,38 @@ class Holder:
         """Renew the lease of everything that this process executes."""
         if self._process is not None:
             now = _instant()
-            self.store.write(processes.beat(self._process, self._ids)).result()
+            self.store.write(processes.beat(self._process, self.ids)).result()
             self._beaten = now
             self.give_up_strays()
 
+    def entering(self, run: RunId) -> None:
+        """Note that a pass of the run is about to begin here, before the store knows of it."""
+        with self._passes:
+            self._entering[run] += 1
+
+    def entered(self, run: RunId, grant: PassGrant | None) -> None:
+        """Note what came of it: the pass that began, or none."""
+        with self._passes:
+            self._entering[run] -= 1
+            self._entering += Counter()  # forgets what is nought
+            if grant is not None and not grant.over:
+                self._runs[run] = grant.run
+
+    def left(self, run: RunId, pass_no: int) -> None:
+        """Note that the pass has ended."""
+        with self._passes:
+            known = self._runs.get(run)
+            if known is not None and known.pass_no == pass_no:
+                del self._runs[run]
+
+    def driven(self, run: RunId) -> Run | None:
+        """The run as it was when its pass under way here began."""
+        return self._runs.get(run)
+
     def drives(self, run: RunId) -> bool:
         """Whether this process has a pass of the run under way, or is just entering it."""
-        raise NotImplementedError
+        with self._passes:
+            return run in self._runs or run in self._entering
 
     def give_up_strays(self) -> int:
         """End passes and rollbacks that the store holds for this process's and it knows nothing of; answers how many.
@@ -104,7 +133,7 @@ class Holder:
         undone = [action for action in held.rollbacks if action not in self._undoing]
         if not strays and not undone:
             return 0
-        return self.store.write(processes.give_up(mine, processes.Held(strays, undone), self._ids)).result()
+        return self.store.write(processes.give_up(mine, processes.Held(strays, undone), self.ids)).result()
 
     def bury_dead(self) -> int:
         """Put in doubt what gone processes held: dead on this host, or silent past their lease; answers how many."""
@@ -113,7 +142,7 @@ class Holder:
         dead = [row.id for row in known if row.id != self._process and seen_dead(row.host, row.pid, row.born)]
         if not dead and all(row.alive(now) for row in known):
             return 0
-        return self.store.write(processes.bury(dead, self._ids)).result()
+        return self.store.write(processes.bury(dead, self.ids)).result()
 
     def close(self) -> None:
         """Stop the heartbeat and close the store."""
@@ -122,7 +151,7 @@ class Holder:
         if self._process is not None:
             # Said in time, so that nobody has to wait for the lease; if it cannot be said, the lease will tell.
             with suppress(InterlockError):
-                self.store.write(processes.bury([self._process], self._ids)).result()
+                self.store.write(processes.bury([self._process], self.ids)).result()
         self.store.close()
 
 

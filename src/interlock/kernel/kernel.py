@@ -18,7 +18,7 @@ from interlock.domain.events import Event
 from interlock.domain.ids import ActionId, DecisionId, Digest, InterruptId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.reviewers import Principal
-from interlock.domain.ruling import PolicyVersion, Ruling
+from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.domain.tool import InterruptPolicy
 from interlock.kernel import documents, ledger, views
@@ -64,7 +64,7 @@ class Kernel(InProcessGate):
         data = canonical_bytes(value) if has_value else None
         never, nothing = datetime.min.replace(tzinfo=UTC), ""
         decision = Decision(
-            DecisionId(self._ids()),
+            DecisionId(self.ids()),
             interrupt,
             ActionId(nothing),
             RunId(nothing),
@@ -88,7 +88,7 @@ class Kernel(InProcessGate):
             said = replace(said, ruled_by=error.version.digest)
             return True
 
-        return tried(lambda: self.store.write(decide(said, self._ids)), again)
+        return tried(lambda: self.store.write(decide(said, self.ids)), again)
 
     def _revise(self, decision: Decision, arguments: Json) -> tuple[Revised | None, Revision | None]:
         """The next revision with these arguments. The unit checks that it is still the next one."""
@@ -99,7 +99,7 @@ class Kernel(InProcessGate):
         document = cast("dict[str, Json]", parse(about.current.document))
         data, digest = documents.revised_document(document, arguments)
         effect = documents.effect_of(self.store.namespace_key, about.tool.name, about.tool.target, arguments)
-        ruling = self._strictest(
+        ruling = self.rulings.strictest(
             about.action.ruling.policy_digest,
             Call(about.tool, view.run, lambda: arguments, lambda _: effect, action=about.action.id),
         )
@@ -123,7 +123,7 @@ class Kernel(InProcessGate):
         about, arguments = view.about, cast("Json", dict(view.about.current.exact))
         effect = partial(documents.effect_of, self.store.namespace_key, about.tool.name, about.tool.target)
         call = Call(about.tool, view.run, lambda: arguments, effect, action=about.action.id)
-        ruling = self._ruling(self._policy_of(version), call)[0]
+        ruling = self.rulings.under(version, call)
         if ruling.policy is InterruptPolicy.DENY:
             words = "; ".join(reason.words for reason in ruling.reasons)
             raise DecisionError(
@@ -132,27 +132,13 @@ class Kernel(InProcessGate):
                 "Reject it, or change the policy.",
             )
 
-    def _strictest(self, digest: str, call: Call) -> Ruling:
-        """What all policies ask for together: this process's, the one it was ruled under, and the one adopted last.
-
-        A reviewer's process may know the policy of the agents only from the store.
-        """
-        ruling, _ = self.ruling(call)
-        agent = call.run.agent if call.run is not None else ""
-        version = self.store.read(lambda rows: rows.policy(agent))
-        for each in dict.fromkeys((digest, version.digest if version is not None else digest)):
-            other = self.policy_by(each)
-            if other is not None and other is not self.policy:
-                ruling = ruling.and_also(self._ruling(other, call)[0])
-        return ruling
-
     def revoke(self, interrupt: InterruptId, digest: Digest, by: Principal, note: str = "") -> Future[Interrupt]:
         """Take an approval back until it is claimed; answers the new card."""
-        return self.store.write(revoke(interrupt, digest, by, note, self._ids))
+        return self.store.write(revoke(interrupt, digest, by, note, self.ids))
 
     def retry(self, run: RunId, by: str, *, accept_divergence: bool = False) -> Future[Run]:
         """Make a stopped run due again."""
-        return self.store.write(retry_run(run, by, accept_divergence, self._ids))
+        return self.store.write(retry_run(run, by, accept_divergence, self.ids))
 
     def freeze(self, scope: str, name: str, by: Principal, reason: str = "") -> Future[Freeze]:
         """Stop everything, an agent, a tool or a run before its next claim."""
@@ -160,18 +146,18 @@ class Kernel(InProcessGate):
             raise DecisionError(
                 "bad_scope", f"cannot freeze {scope} {name}".rstrip(), "Use all, or agent, tool or run with a name."
             )
-        return self.store.write(freeze(Freeze(scope, name, str(by), datetime.now(UTC), reason), by, self._ids))
+        return self.store.write(freeze(Freeze(scope, name, str(by), datetime.now(UTC), reason), by, self.ids))
 
     def release(self, scope: str, name: str, by: Principal) -> Future[None]:
         """Lift a freeze and wake what waited behind it."""
-        return self.store.write(release(scope, name, by, self._ids))
+        return self.store.write(release(scope, name, by, self.ids))
 
     def freezes(self) -> tuple[Freeze, ...]:
         return self.store.read(lambda rows: tuple(rows.freezes()))
 
     def ask_rollback(self, action: ActionId, by: Principal) -> Future[Work]:
         """Ask the workers to undo an action that is done."""
-        return self.store.write(ask_rollback(action, by, self._ids))
+        return self.store.write(ask_rollback(action, by, self.ids))
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -186,7 +172,7 @@ class Kernel(InProcessGate):
             revision = next(each for each in view.about.revisions if each.number == view.card.revision)
             return revealed(revision.arguments, revision.exact, paths, view.about.tool)
 
-        return self.store.write(reveal(interrupt, digest, paths, by, channel, look, self._ids))
+        return self.store.write(reveal(interrupt, digest, paths, by, channel, look, self.ids))
 
     def inbox(self, limit: int = 50, after: str | None = None) -> tuple[views.CardView, ...]:
         """A page of open cards with their context, oldest first."""
@@ -251,20 +237,20 @@ class Kernel(InProcessGate):
         process = self.living_process()
         if not self.store.read(lambda rows: any(True for _ in doable(rows, mine))):
             return ()
-        return self.store.write(take_work(process, mine, limit, lease, self._ids)).result()
+        return self.store.write(take_work(process, mine, limit, lease, self.ids)).result()
 
     def finish_work(self, work: Work) -> None:
-        self.store.write(finish_work(work, self._ids)).result()
+        self.store.write(finish_work(work, self.ids)).result()
 
     def return_work(self, work: Work, error: str, delay: timedelta) -> None:
         """Give work back: with an error it counts as an attempt, without one it does not."""
-        self.store.write(return_work(work, error, delay, self._ids)).result()
+        self.store.write(return_work(work, error, delay, self.ids)).result()
 
     def expire_due(self, limit: int = 200) -> int:
         """End overdue cards and wake their runs; answers how many. Nothing depends on this being called."""
         if not self.store.read(lambda rows: bool(rows.due_interrupts(rows.now, 1))):
             return 0
-        return self.store.write(expire(limit, self._ids)).result()
+        return self.store.write(expire(limit, self.ids)).result()
 
     def tool_of(self, action: ActionId) -> str:
         """The name of an action's tool."""
@@ -274,7 +260,7 @@ class Kernel(InProcessGate):
         """Claim a rollback; answers the action, its stored arguments and its result."""
         self._undoing.add(action)
         try:
-            return self.store.write(start_rollback(action, by, self.living_process(), self._ids)).result()
+            return self.store.write(start_rollback(action, by, self.living_process(), self.ids)).result()
         except BaseException:
             self._undoing.discard(action)
             raise
@@ -282,7 +268,7 @@ class Kernel(InProcessGate):
     def end_rollback(self, action: ActionId, fence: int, came_to: str, words: str = "") -> Action:
         """Record what a rollback came to: `done`, `failed` or `conflict`."""
         try:
-            return self._say(end_rollback(action, fence, came_to, words, self.process, self._ids)).result()
+            return self._say(end_rollback(action, fence, came_to, words, self.process, self.ids)).result()
         finally:
             self._undoing.discard(action)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import cast
 
-from interlock.canonical import Json, blob_digest, digest_bytes
+from interlock.canonical import Json, digest_bytes
 from interlock.domain.action import ActionKind, ActionRequest, Rationale, Versions
-from interlock.domain.errors import CallError, StoreError
+from interlock.domain.errors import StoreError
 from interlock.domain.hiding import veiled
 from interlock.domain.ids import ActionId, EffectHash
 from interlock.domain.ruling import PolicyVersion, Reason, Ruling
@@ -28,10 +28,11 @@ from interlock.policy import (
     rule,
     slices,
 )
-from interlock.ports.store import Rows, Store
+from interlock.ports.store import Rows
 from interlock.schema import fill
 from interlock.schema.tags import tag_of
 from interlock.usecases.adopt_policy import adopt_policy
+from interlock.usecases.stored import stored_blob
 
 MOST_COUNTED = 100_000
 """Facts count no further: a rule that speaks of more than this in a day speaks of something else."""
@@ -62,16 +63,18 @@ class Ruled:
     epoch: int
 
 
-class Rulings(Holder):
-    """What the kernel knows about ruling.
+class Rulings:
+    """How an executor rules on the calls of its agents.
 
     Executors of one agent may run under different policies for a while: one has read a newer file. Each adopts
     its own when it starts, and the store keeps which was adopted last. A ruling is what its own and that one ask for
     together, so that a process with an old file does not let go what the new one holds.
     """
 
-    def __init__(self, store: Store, policy: PolicySet, *, lease_s: float = 30.0) -> None:
-        super().__init__(store, policy, lease_s=lease_s)
+    def __init__(self, holder: Holder) -> None:
+        self._holder = holder  # whose process adopts
+        self._store = holder.store
+        self._policy = holder.policy
         self._adopted: dict[str, PolicyVersion] = {}
         self._met: dict[str, PolicyVersion] = {}
         self._stored: dict[str, PolicySet] = {}
@@ -80,24 +83,25 @@ class Rulings(Holder):
         """The ruling on a proposal or a claim of an agent of this process; what it says only makes it stricter."""
         version = self.adopted(call.run.agent if call.run else "")
         asking = request.asking
-        ruling, found = self._ruling(self.policy, call)
-        if version.digest != self.policy.digest:
-            ruling = ruling.and_also(self._ruling(self._policy_of(version), call)[0])
+        ruling, found = self._ruling(self._policy, call)
+        if version.digest != self._policy.digest:
+            ruling = ruling.and_also(self.under(version, call))
         for objection in request.checked.objections:
             ruling = ruling.stricter(objection.policy, objection.reason)
         if asking is not None and asking.kind is ActionKind.OBSERVED:
             ruling = held_by(ruling, asking, ours=bool(request.spec.target))
         elif asking is not None and ruling.policy is not InterruptPolicy.DENY:
-            ruling = asked(self.policy, asking)
+            ruling = asked(self._policy, asking)
         return Ruled(_unseen(request, ruling), {**request.slices, **found}, version.epoch)
 
     def adopted(self, agent: str) -> PolicyVersion:
         """The policy that the agent's executors adopted last; this process adopts its own before anything else."""
         known = self._adopted.get(agent)
         if known is None:
-            own, explicit = self.policy, bool(self.policy.source)
-            adopt = adopt_policy(agent, own.digest, own.content, self.process, self._ids, explicit=explicit)
-            known = self._adopted[agent] = self.store.write(adopt).result()
+            own, explicit = self._policy, bool(self._policy.source)
+            process, ids = self._holder.process, self._holder.ids
+            adopt = adopt_policy(agent, own.digest, own.content, process, ids, explicit=explicit)
+            known = self._adopted[agent] = self._store.write(adopt).result()
         return known
 
     def learn(self, version: PolicyVersion | None, content: bytes = b"") -> bool:
@@ -113,8 +117,8 @@ class Rulings(Holder):
     def policies(self) -> tuple[PolicySet, ...]:
         """Every policy that some agent of this process is ruled by now."""
         known = {**self._met, **self._adopted}
-        others = (each for each in known.values() if each.digest != self.policy.digest)
-        return (self.policy, *map(self._policy_of, others))
+        others = (each for each in known.values() if each.digest != self._policy.digest)
+        return (self._policy, *map(self._policy_of, others))
 
     def _policy_of(self, version: PolicyVersion) -> PolicySet:
         known = self._stored.get(version.digest)
@@ -129,9 +133,23 @@ class Rulings(Holder):
             known = self._stored[version.digest] = found
         return known
 
-    def ruling(self, call: Call) -> tuple[Ruling, Mapping[str, str]]:
-        """The ruling on a call by the policy of this process, and the slices of its arguments."""
-        return self._ruling(self.policy, call)
+    def under(self, version: PolicyVersion, call: Call) -> Ruling:
+        """The ruling on a call by a policy that was adopted."""
+        return self._ruling(self._policy_of(version), call)[0]
+
+    def strictest(self, digest: str, call: Call) -> Ruling:
+        """What all policies ask for together: this process's, the one by this digest, and the one adopted last.
+
+        A reviewer's process may know the policy of the agents only from the store.
+        """
+        ruling, _ = self._ruling(self._policy, call)
+        agent = call.run.agent if call.run is not None else ""
+        version = self._store.read(lambda rows: rows.policy(agent))
+        for each in dict.fromkeys((digest, version.digest if version is not None else digest)):
+            other = self.policy_by(each)
+            if other is not None and other is not self._policy:
+                ruling = ruling.and_also(self._ruling(other, call)[0])
+        return ruling
 
     def _ruling(self, policy: PolicySet, call: Call) -> tuple[Ruling, Mapping[str, str]]:
         situation = self.situation(policy, call)
@@ -143,7 +161,7 @@ class Rulings(Holder):
         if needs is None:
             return Situation(rationale=call.rationale)
         arguments = call.arguments() if needs.arguments else {}
-        whole = fill(arguments, self.blob) if _holds_blob(arguments) else arguments
+        whole = fill(arguments, self._blob) if _holds_blob(arguments) else arguments
         known = Situation(
             arguments=cast("Mapping[str, Json]", whole),
             rationale=call.rationale,
@@ -162,22 +180,16 @@ class Rulings(Holder):
     def _facts(self, wanted: frozenset[str], call: Call, arguments: Json) -> dict[str, int | float | bool]:
         run = cast("Run", call.run)
         effect = call.effect(arguments) if "repeated" in wanted else None
-        return self.store.read(lambda rows: _read_facts(rows, wanted, call, run, effect))
+        return self._store.read(lambda rows: _read_facts(rows, wanted, call, run, effect))
 
-    def blob(self, digest: str) -> bytes:
-        """A value that is kept apart from its document; raises `CallError` where it is missing or damaged."""
-        data = self.store.read(lambda rows: rows.blob(digest))
-        if data is None or blob_digest(data) != digest:
-            raise CallError(
-                "blob_missing", f"the stored value {digest} is missing or damaged", "Restore the store from a backup."
-            )
-        return data
+    def _blob(self, digest: str) -> bytes:
+        return self._store.read(lambda rows: stored_blob(rows, digest))
 
     def policy_by(self, digest: str) -> PolicySet | None:
         """The policy that has this digest: this process's own, or one that actions here were ruled under."""
-        if digest == self.policy.digest:
-            return self.policy
-        content = self.store.read(lambda rows: rows.blob(digest)) if digest else None
+        if digest == self._policy.digest:
+            return self._policy
+        content = self._store.read(lambda rows: rows.blob(digest)) if digest else None
         if content is None or digest_bytes("interlock-policy/v1", content) != digest:
             return None
         return from_content(content)

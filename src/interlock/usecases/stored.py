@@ -1,12 +1,12 @@
-"""What is stored of a revision, if it still is what was shown and decided."""
+"""What is stored, if it still is what was put there: of a revision, what was shown and decided."""
 
 from __future__ import annotations
 
 from typing import cast
 
-from interlock.canonical import Json, document_digest, parse
+from interlock.canonical import Json, blob_digest, document_digest, parse
 from interlock.domain.action import Action
-from interlock.domain.errors import StoreError
+from interlock.domain.errors import CallError, StoreError
 from interlock.ports.store import Rows
 
 
@@ -24,3 +24,13 @@ def stored_arguments(rows: Rows, action: Action) -> Json:
             "Restore the store from a backup, or cancel the run.",
         )
     return cast("dict[str, Json]", parse(revision.document))["arguments"]
+
+
+def stored_blob(rows: Rows, digest: str) -> bytes:
+    """A value that is kept apart from its document; raises `CallError` where it is missing or damaged."""
+    data = rows.blob(digest)
+    if data is None or blob_digest(data) != digest:
+        raise CallError(
+            "blob_missing", f"the stored value {digest} is missing or damaged", "Restore the store from a backup."
+        )
+    return data

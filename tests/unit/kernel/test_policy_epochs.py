@@ -75,12 +75,12 @@ def test_a_policy_that_comes_between_the_ruling_and_its_transaction_counts(
     put, _, ran = tools(both.il)
     kernel = both.il.kernel
     stricter = read_policy(write("new.toml", rule("deny" if held_first else "hard_stop")))
-    ruled, late = kernel.rule_on, iter([True])
+    ruled, late = kernel.rulings.rule_on, iter([True])
 
     def rule_and_lose(request: Any, call: Any) -> Any:
         answer = ruled(request, call)
         if next(late, False):
-            adopt = adopt_policy("agent", stricter.digest, stricter.content, kernel.process, kernel._ids)
+            adopt = adopt_policy("agent", stricter.digest, stricter.content, kernel.process, kernel.ids)
             kernel.store.write(adopt).result()
         return answer
 
@@ -96,7 +96,7 @@ def test_a_policy_that_comes_between_the_ruling_and_its_transaction_counts(
         both.il.before(lambda call: call.hold("look"))
         assert program() == "waiting"
         both.reviewer.decide("approve")
-    kernel.rule_on = rule_and_lose
+    kernel.rulings.rule_on = rule_and_lose
     assert program() == ("denied" if held_first else "waiting")
     assert ran == []
 

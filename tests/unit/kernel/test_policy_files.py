@@ -271,9 +271,9 @@ def test_the_very_version_of_a_policy_is_kept_in_the_store(staged: Stage) -> Non
     assert kept == policy.content
     assert digest_bytes("interlock-policy/v1", kept) == digest == policy.digest
     other = Kernel(stage.il.kernel.store, PolicySet())
-    assert other.policy_by(digest) == policy
-    assert other.policy_by("sha-256:unknown") is None
-    assert other.policy_by("") is None
+    assert other.rulings.policy_by(digest) == policy
+    assert other.rulings.policy_by("sha-256:unknown") is None
+    assert other.rulings.policy_by("") is None
 
 
 def test_a_recorded_action_is_explained_under_its_own_policy_or_another(staged: Stage, write: Write) -> None:
