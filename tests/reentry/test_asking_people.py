@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
@@ -19,6 +20,18 @@ from interlock.testing import Rehearsal, modify, redirect, reject, respond
 class Size(Enum):
     SMALL = "s"
     LARGE = "l"
+
+
+def sender(stage: Rehearsal) -> tuple[Callable[[str], str], list[str]]:
+    """An irreversible tool, and what it did."""
+    sent: list[str] = []
+
+    @stage.il.tool("irreversible")
+    def send(to: str) -> str:
+        sent.append(to)
+        return to
+
+    return send, sent
 
 
 # ---------------------------------------------------------------------------------------------------- questions
@@ -227,9 +240,7 @@ def test_an_asynchronous_handoff_is_awaited(stage: Rehearsal) -> None:
 
 
 def test_a_decision_of_the_agent_is_recorded_once_however_often_the_code_runs(both: Rehearsal) -> None:
-    @both.il.tool("irreversible")
-    def send(to: str) -> str:
-        return to
+    send, _ = sender(both)
 
     def program() -> None:
         with both.il.run("job"):
@@ -253,9 +264,7 @@ def test_a_decision_of_the_agent_is_recorded_once_however_often_the_code_runs(bo
 def test_other_words_in_another_pass_are_another_record_and_no_divergence(stage: Rehearsal) -> None:
     numbers = iter(range(9))
 
-    @stage.il.tool("irreversible")
-    def send(to: str) -> str:
-        return to
+    send, _ = sender(stage)
 
     def program() -> str:
         with stage.il.run("job") as run:
@@ -417,12 +426,7 @@ def test_a_call_seen_by_workflow_pause_composite_and_guard_is_one_card_and_one_c
 
 
 def test_one_answer_joins_one_call_and_the_next_equal_call_is_asked_about(stage: Rehearsal) -> None:
-    sent: list[str] = []
-
-    @stage.il.tool("irreversible")
-    def send(to: str) -> str:
-        sent.append(to)
-        return to
+    send, sent = sender(stage)
 
     def program() -> str:
         with stage.il.run("job") as run:
@@ -440,12 +444,7 @@ def test_one_answer_joins_one_call_and_the_next_equal_call_is_asked_about(stage:
 
 
 def test_other_arguments_than_the_answered_ones_are_another_action(stage: Rehearsal) -> None:
-    sent: list[str] = []
-
-    @stage.il.tool("irreversible")
-    def send(to: str) -> str:
-        sent.append(to)
-        return to
+    send, sent = sender(stage)
 
     def program() -> str:
         with stage.il.run("job") as run:
@@ -461,9 +460,7 @@ def test_other_arguments_than_the_answered_ones_are_another_action(stage: Rehear
 
 
 def test_an_approval_that_the_framework_does_not_use_leaves_the_run_to_a_person(stage: Rehearsal) -> None:
-    @stage.il.tool("irreversible")
-    def send(to: str) -> str:
-        return to
+    send, _ = sender(stage)
 
     def program() -> str:
         with stage.il.run("job") as run:
@@ -533,9 +530,7 @@ def test_what_silence_was_agreed_to_mean_answers_silence_and_nothing_else(stage:
 def test_an_answer_reaches_only_the_pause_that_it_was_given_to(both: Rehearsal) -> None:
     told: dict[str, object] = {}
 
-    @both.il.tool("irreversible")
-    def send(to: str) -> str:
-        return to
+    send, _ = sender(both)
 
     def program() -> str:
         with both.il.run("job") as run:
@@ -569,9 +564,7 @@ def test_an_answer_reaches_only_the_pause_that_it_was_given_to(both: Rehearsal) 
 
 
 def test_an_unguarded_pause_of_the_same_name_takes_no_answer_of_a_guarded_one(stage: Rehearsal) -> None:
-    @stage.il.tool("irreversible")
-    def send(to: str) -> str:
-        return to
+    send, _ = sender(stage)
 
     def program() -> str:
         with stage.il.run("job") as run:

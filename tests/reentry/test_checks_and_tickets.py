@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,30 @@ import pytest
 from interlock import Refused
 from interlock.domain.errors import SettingsError
 from interlock.testing import Rehearsal, modify, respond
+
+
+def sender(stage: Rehearsal) -> tuple[Callable[[str], str], list[str]]:
+    """An irreversible tool, and what it did."""
+    sent: list[str] = []
+
+    @stage.il.tool("irreversible")
+    def send(to: str) -> str:
+        sent.append(to)
+        return to
+
+    return send, sent
+
+
+def writer(stage: Rehearsal) -> tuple[Callable[[str], str], list[str]]:
+    """A tool that can be undone, and what it did."""
+    written: list[str] = []
+
+    @stage.il.tool("reversible")
+    def write(line: str) -> str:
+        written.append(line)
+        return line
+
+    return write, written
 
 
 def reasons(stage: Rehearsal) -> list[str]:
@@ -21,12 +46,7 @@ def reasons(stage: Rehearsal) -> list[str]:
 
 
 def test_a_vetoing_check_refuses_before_anybody_is_asked_and_its_words_reach_the_agent(both: Rehearsal) -> None:
-    sent: list[str] = []
-
-    @both.il.tool("irreversible")
-    def send(to: str) -> str:
-        sent.append(to)
-        return to
+    send, sent = sender(both)
 
     @both.il.before
     def known_address(call: Any) -> None:
@@ -41,12 +61,7 @@ def test_a_vetoing_check_refuses_before_anybody_is_asked_and_its_words_reach_the
 
 
 def test_a_crashing_check_holds_and_says_so_even_what_nobody_is_asked_about(both: Rehearsal) -> None:
-    written: list[str] = []
-
-    @both.il.tool("reversible")
-    def write(line: str) -> str:
-        written.append(line)
-        return line
+    write, written = writer(both)
 
     @both.il.before
     def broken(call: Any) -> None:
@@ -62,9 +77,7 @@ def test_a_crashing_check_holds_and_says_so_even_what_nobody_is_asked_about(both
 def test_a_slow_check_is_not_waited_for_beyond_its_time_and_its_late_word_changes_nothing(both: Rehearsal) -> None:
     late, done = threading.Event(), threading.Event()
 
-    @both.il.tool("reversible")
-    def write(line: str) -> str:
-        return line
+    write, _ = writer(both)
 
     @both.il.before(within=0.05)
     def slow(call: Any) -> None:
@@ -112,9 +125,7 @@ def test_a_slow_check_keeps_nobody_else_waiting(stage: Rehearsal) -> None:
 
 
 def test_a_check_that_answers_something_is_not_understood_and_holds(stage: Rehearsal) -> None:
-    @stage.il.tool("reversible")
-    def write(line: str) -> str:
-        return line
+    write, _ = writer(stage)
 
     @stage.il.before
     def yes(call: Any) -> bool:
@@ -181,12 +192,7 @@ def test_a_check_is_asked_again_before_an_approved_call_runs_and_may_still_refus
 
 
 def test_what_a_check_holds_and_a_person_approved_runs(both: Rehearsal) -> None:
-    written: list[str] = []
-
-    @both.il.tool("reversible")
-    def write(line: str) -> str:
-        written.append(line)
-        return line
+    write, written = writer(both)
 
     @both.il.before
     def always(call: Any) -> None:
@@ -270,12 +276,7 @@ def test_an_asynchronous_check_does_not_hold_up_the_loop(stage: Rehearsal) -> No
 
 
 def test_a_check_calls_no_guarded_tool_and_decides_nothing(stage: Rehearsal) -> None:
-    ran: list[str] = []
-
-    @stage.il.tool("reversible")
-    def write(line: str) -> str:
-        ran.append(line)
-        return line
+    write, ran = writer(stage)
 
     @stage.il.before
     def writes(call: Any) -> None:
@@ -388,9 +389,7 @@ def test_a_ticket_bounds_tools_number_and_cost_and_says_which_bound(both: Rehear
 
 
 def test_a_ticket_is_the_runs_from_its_start_and_outlives_restarts(both: Rehearsal) -> None:
-    @both.il.tool("irreversible")
-    def send(to: str) -> str:
-        return to
+    send, _ = sender(both)
 
     def program(ticket: Any) -> str:
         with both.il.run("job", ticket=ticket) as run:
@@ -405,12 +404,7 @@ def test_a_ticket_is_the_runs_from_its_start_and_outlives_restarts(both: Rehears
 
 
 def test_an_approval_is_not_used_after_the_life_of_the_ticket(stage: Rehearsal) -> None:
-    sent: list[str] = []
-
-    @stage.il.tool("irreversible")
-    def send(to: str) -> str:
-        sent.append(to)
-        return to
+    send, sent = sender(stage)
 
     def program() -> str:
         with stage.il.run("job", ticket={"life": "30m"}) as run:
@@ -665,9 +659,7 @@ def test_costs_add_up_exactly_whatever_the_thread_rounds_to(stage: Rehearsal) ->
 
 
 def test_a_composite_counts_once_however_often_it_is_entered(both: Rehearsal) -> None:
-    @both.il.tool("irreversible")
-    def send(to: str) -> str:
-        return to
+    send, _ = sender(both)
 
     @both.il.tool("reversible", composite=True)
     def team() -> list[str]:
@@ -689,9 +681,7 @@ def test_a_composite_counts_once_however_often_it_is_entered(both: Rehearsal) ->
 
 
 def test_steps_need_no_ticket_and_a_no_uses_none(both: Rehearsal) -> None:
-    @both.il.tool("irreversible")
-    def send(to: str) -> str:
-        return to
+    send, _ = sender(both)
 
     def program() -> list[str]:
         said: list[str] = []

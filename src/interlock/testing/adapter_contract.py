@@ -19,7 +19,8 @@ import pytest
 from interlock.compose import Interlock
 from interlock.domain.errors import Interrupted
 from interlock.domain.interrupt import InterruptKind
-from interlock.testing.adapter_plan import Call, CutStore, Plan, Told, ToolsUnderTest
+from interlock.testing.adapter_plan import Call, Plan, Told, ToolsUnderTest
+from interlock.testing.failing_store import CutStore
 from interlock.testing.rehearsal import Rehearsal
 from interlock.testing.reviewer import found_done, modify, reject, respond
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
-
-from interlock.domain.errors import StoreError
-from interlock.ports.store import Rows, Store, Unit
 
 R = TypeVar("R")
 
@@ -110,58 +106,6 @@ class ToolsUnderTest:
         self.effects.append(effect)
         self.after_an_effect()
         return effect
-
-
-class CutStore:
-    """Wraps a store; from `cut` on its process reaches it no more, as if it had died: no rows and no beats arrive."""
-
-    def __init__(self, inner: Store) -> None:
-        self._inner = inner
-        self._gone = False
-
-    def cut(self) -> None:
-        """Cut the line."""
-        self._gone = True
-
-    @property
-    def namespace(self) -> str:
-        """As the inner store's."""
-        return self._inner.namespace
-
-    @property
-    def namespace_key(self) -> bytes:
-        """As the inner store's."""
-        return self._inner.namespace_key
-
-    def write(self, unit: Unit[R]) -> Future[R]:
-        """Carry out a unit, unless cut off."""
-        return self._reached().write(unit)
-
-    def write_later(self, unit: Unit[Any]) -> None:
-        """Carry out a unit that nobody waits for, unless cut off."""
-        self._reached().write_later(unit)
-
-    def read(self, query: Callable[[Rows], R]) -> R:
-        """Answer a query, unless cut off."""
-        return self._reached().read(query)
-
-    def flush(self) -> None:
-        """As the inner store's; nothing where cut off."""
-        if not self._gone:
-            self._inner.flush()
-
-    def wait_for_change(self, timeout: float) -> bool:
-        """As the inner store's."""
-        return self._inner.wait_for_change(timeout)
-
-    def close(self) -> None:
-        """As the inner store's."""
-        self._inner.close()
-
-    def _reached(self) -> Store:
-        if self._gone:
-            raise StoreError("injected", "this process is cut off from its store", "Nothing to mend: a test asked.")
-        return self._inner
 
 
 def _nobody(tool: str, to: str) -> str:

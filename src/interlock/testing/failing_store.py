@@ -1,4 +1,4 @@
-"""A store that does something terrible at one chosen call."""
+"""Stores that do something terrible: at one chosen call, or for good."""
 
 from __future__ import annotations
 
@@ -15,7 +15,32 @@ R = TypeVar("R")
 Moment = Literal["before", "after"]
 
 
-class FailingStore:
+class StoreAround:
+    """A store around another: what wraps a store is one with something more to say about writing and reading."""
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+
+    @property
+    def namespace(self) -> str:
+        """As the inner store's."""
+        return self._inner.namespace
+
+    @property
+    def namespace_key(self) -> bytes:
+        """As the inner store's."""
+        return self._inner.namespace_key
+
+    def wait_for_change(self, timeout: float) -> bool:
+        """As the inner store's."""
+        return self._inner.wait_for_change(timeout)
+
+    def close(self) -> None:
+        """As the inner store's."""
+        self._inner.close()
+
+
+class FailingStore(StoreAround):
     """Wraps a store, counts its calls (`write`, `write_later`, `read`, `flush`) and acts at number `fail_at`.
 
     Calls are numbered from 1. `when="before"` acts before the call is carried out, `"after"` once it
@@ -32,7 +57,7 @@ class FailingStore:
         when: Moment = "before",
         act: Callable[[], None] | None = None,
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._fail_at = fail_at
         self._when: Moment = when
         self._act = act or _raise
@@ -44,16 +69,6 @@ class FailingStore:
         """Every call so far: its number, the method, and the name of the unit or query (where defined)."""
         with self._lock:
             return list(self._calls)
-
-    @property
-    def namespace(self) -> str:
-        """As the inner store's."""
-        return self._inner.namespace
-
-    @property
-    def namespace_key(self) -> bytes:
-        """As the inner store's."""
-        return self._inner.namespace_key
 
     def write(self, unit: Unit[R]) -> Future[R]:
         """Carry out a unit; counted."""
@@ -95,20 +110,46 @@ class FailingStore:
         if chosen and self._when == "after":
             self._act()
 
-    def wait_for_change(self, timeout: float) -> bool:
-        """As the inner store's; not counted, as it changes nothing."""
-        return self._inner.wait_for_change(timeout)
-
-    def close(self) -> None:
-        """As the inner store's; not counted."""
-        self._inner.close()
-
     def _count(self, method: str, called: object) -> bool:
         label = "" if called is None else getattr(called, "__qualname__", type(called).__qualname__)
         with self._lock:
             number = len(self._calls) + 1
             self._calls.append((number, method, label.replace(".<locals>", "")))
         return number == self._fail_at
+
+
+class CutStore(StoreAround):
+    """Wraps a store; from `cut` on its process reaches it no more, as if it had died: no rows and no beats arrive."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self._gone = False
+
+    def cut(self) -> None:
+        """Cut the line."""
+        self._gone = True
+
+    def write(self, unit: Unit[R]) -> Future[R]:
+        """Carry out a unit, unless cut off."""
+        return self._reached().write(unit)
+
+    def write_later(self, unit: Unit[Any]) -> None:
+        """Carry out a unit that nobody waits for, unless cut off."""
+        self._reached().write_later(unit)
+
+    def read(self, query: Callable[[Rows], R]) -> R:
+        """Answer a query, unless cut off."""
+        return self._reached().read(query)
+
+    def flush(self) -> None:
+        """As the inner store's; nothing where cut off."""
+        if not self._gone:
+            self._inner.flush()
+
+    def _reached(self) -> Store:
+        if self._gone:
+            raise StoreError("injected", "this process is cut off from its store", "Nothing to mend: a test asked.")
+        return self._inner
 
 
 def _raise() -> None:

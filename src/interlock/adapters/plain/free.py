@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from interlock.adapters.plain import outcomes
 from interlock.adapters.plain.frames import Frame
-from interlock.adapters.plain.places import Pass, Scope
+from interlock.adapters.plain.places import Called, Pass, Scope
 from interlock.adapters.plain.tool import Tool, earlier_forms, encode
 from interlock.domain.action import PastCall, arguments_bytes, call_key
 from interlock.domain.errors import CallError
@@ -61,12 +61,9 @@ class Free(Frame):
 
     def _match(self, pass_: Pass) -> None:
         spec = self.spec_tool.spec
-        self._key, self.seq, past, missing = pass_.place(
+        (self._key, self.seq, past), missing = pass_.place(
             self.outer,
-            spec.name,
-            spec.target,
-            self._data(),
-            self._occurrence_key(),
+            Called(spec.name, spec.target, self._data(), self._occurrence_key()),
             lambda: earlier_forms(self.spec_tool, self.named(), cast("Any", self.arguments)),
         )
         if past is None and missing and not pass_.grant.run.accept_divergence:

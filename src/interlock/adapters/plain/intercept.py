@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from interlock.adapters.plain.drivers import Drivers, Flow, Pause, at_once
 from interlock.adapters.plain.executing import ACTIVE, Executor, pause_of
 from interlock.adapters.plain.frames import Frame, current, entered, pop, push
 from interlock.adapters.plain.free import UNCHANGING, Free
-from interlock.adapters.plain.places import Join, Pass, Scope
+from interlock.adapters.plain.places import Called, Join, Pass, Scope
 from interlock.adapters.plain.probing import ask
 from interlock.adapters.plain.rationale import take
 from interlock.adapters.plain.telling import NOTHING, shown_anew, tell
@@ -141,7 +142,9 @@ class Interceptor:
         pass_ = frame.scope.pass_
         encoded = arguments_bytes(encode(tool, values))
         spec = tool.spec
-        past = pass_.look_up(frame.scope, spec.name, spec.target, encoded, tool.occurrence(values), tool.twin(values))
+        past = pass_.look_up(
+            frame.scope, Called(spec.name, spec.target, encoded, tool.occurrence(values), tool.twin(values))
+        )
         if past is not None:
             return None if past.action is None else Checked()
         ticket = pass_.grant.run.ticket
@@ -218,14 +221,7 @@ class Interceptor:
             checked = yield from self.checks.ask(tool, frame.scope, values)
         if checked is not None and (checked.objections or checked.notes):
             request = replace(request, checked=checked)
-        if pass_.grant.over:
-            standing = self._look_back(tool, pass_, known)
-        else:
-            try:
-                standing = cast("Standing", (yield self.gate.propose(request)))
-            except Diverged:
-                got = outcomes.call_text(tool.spec.name, request.arguments, tool.spec.sensitive)
-                raise pass_.diverge(request.unseen, got) from None
+        standing = yield from self._stand(tool, pass_, request, known, self.gate.propose)
         cause: BaseException | None = None
         while True:
             if standing.claim is not None:
@@ -251,15 +247,8 @@ class Interceptor:
         if pausing.guarded and past is None:
             checked = yield from self.checks.ask(tool, frame.scope, pausing.values)
             request = replace(request, checked=checked)
-        if pass_.grant.over:
-            standing = self._look_back(tool, pass_, past.action if past is not None else None)
-        else:
-            try:
-                standing = cast("Standing", (yield self.gate.report_pause(request)))
-            except Diverged:
-                raise pass_.diverge(
-                    request.unseen, outcomes.call_text(tool.spec.name, request.arguments, tool.spec.sensitive)
-                ) from None
+        known = past.action if past is not None else None
+        standing = yield from self._stand(tool, pass_, request, known, self.gate.report_pause)
         while (answer := self.gate.answer(standing.action.id)) is None:
             why = f"{tool.spec.name} waits for an answer"
             standing = yield from self._wait_or_park(frame.scope, standing, why, None)
@@ -274,8 +263,21 @@ class Interceptor:
             yield self.gate.deliver(standing.action.id, request.process)
         return answered(pausing, answer, lambda tree: fill(tree, self.runtime.blob))
 
-    def _look_back(self, tool: Tool, pass_: Pass, known: ActionId | None) -> Standing:
-        """How a call of a finished run stands; a call that it never made cannot be made now."""
+    def _stand(
+        self,
+        tool: Tool,
+        pass_: Pass,
+        request: ActionRequest,
+        known: ActionId | None,
+        ask: Callable[[ActionRequest], Future[Standing]],
+    ) -> Generator[Any, Any, Standing]:
+        """How a call stands once the gate has seen it; a call that a finished run never made cannot be made now."""
+        if not pass_.grant.over:
+            try:
+                return cast("Standing", (yield ask(request)))
+            except Diverged:
+                got = outcomes.call_text(tool.spec.name, request.arguments, tool.spec.sensitive)
+                raise pass_.diverge(request.unseen, got) from None
         if known is None:
             raise RunError(
                 "finished",
@@ -291,16 +293,13 @@ class Interceptor:
         encoded, occurrence = encode(tool, values, check=True), tool.occurrence(values)
         data, spec = arguments_bytes(encoded), tool.spec
         pause = asking is not None and asking.kind is ActionKind.OBSERVED
-        found = None if pause else pass_.joined(scope, spec.name, spec.target, data)
-        key, seq, past, missing = found or pass_.place(
-            scope,
-            f"pause:{spec.name}" if pause else spec.name,  # the call itself comes later, and has a place of its own
-            spec.target,
-            data,
-            occurrence,
-            lambda: earlier_forms(tool, values, encoded),
-            tool.twin(values),
+        name = f"pause:{spec.name}" if pause else spec.name  # the call itself comes later, and has a place of its own
+        call = Called(name, spec.target, data, occurrence, tool.twin(values))
+        joined = None if pause else pass_.joined(scope, call)
+        place, missing = (
+            pass_.place(scope, call, lambda: earlier_forms(tool, values, encoded)) if joined is None else (joined, None)
         )
+        key, seq, past = place
         new = past is None and (missing is None or pass_.grant.run.accept_divergence) and not pass_.grant.over
         told = tell(tool, encoded) if new else NOTHING
         request = ActionRequest(

@@ -16,6 +16,7 @@ from interlock.adapters.plain.asking import (
 from interlock.adapters.plain.checks import make_check, refuse_unknown
 from interlock.adapters.plain.frames import current
 from interlock.adapters.plain.intercept import Interceptor
+from interlock.adapters.plain.places import Called
 from interlock.adapters.plain.tool import Duration, Tool, bind, duration
 from interlock.domain.action import AgentDecision, arguments_bytes
 from interlock.domain.errors import CallError, StoreError
@@ -142,7 +143,7 @@ class People:
             self._gate.note(AgentDecision(self._agent, kind, said))
             return
         pass_ = frame.scope.pass_
-        key, seq, past, _ = pass_.place(frame.scope, f"decision:{kind}", "", data, None)
+        (key, seq, past), _ = pass_.place(frame.scope, Called(f"decision:{kind}", "", data))
         if past is None and not pass_.grant.over:
             agent, run = pass_.grant.run.agent, pass_.run_id
             try:

@@ -12,8 +12,8 @@ import threading
 from asyncio import events as asyncio_events
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from interlock.adapters.plain.outcomes import call_text
@@ -22,6 +22,28 @@ from interlock.domain.errors import CallError, Diverged, Interrupted, StoreError
 from interlock.domain.ids import CallKey, InterruptId, RunId
 from interlock.domain.run import PassGrant
 from interlock.ports.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call by what it is found again by, beside its scope and the how-manieth it is.
+
+    `twin` is the form in which it would have been counted as a call that nobody is asked about.
+    """
+
+    tool: str
+    target: str
+    arguments: bytes
+    occurrence_key: str | None = None
+    twin: object = None
+
+
+class Place(NamedTuple):
+    """Where a call stands: its key, its order in the run, and its record in earlier passes."""
+
+    key: CallKey
+    seq: int
+    past: PastCall | None
 
 
 class Scope:
@@ -44,6 +66,11 @@ class Scope:
         seen = self._counts.get(call, 0)
         self._counts[call] = seen + add
         return seen
+
+    def made(self, call: Called, add: int = 0) -> int:
+        """How often a call was made here before, also while nobody was asked about such calls."""
+        made = self.count((call.tool, call.arguments, call.occurrence_key), add)
+        return made if call.twin is None else made + self.count((call.tool, call.twin, call.occurrence_key), add=0)
 
     def child(self, name: str) -> Scope:
         """The scope `name` inside this one; a name used again gets a number behind it."""
@@ -141,96 +168,67 @@ class Pass:
         return error
 
     def place(
-        self,
-        scope: Scope,
-        tool: str,
-        target: str,
-        arguments: bytes,
-        occurrence_key: str | None,
-        earlier: Callable[[], Iterable[bytes]] = tuple,
-        twin: object = None,
-    ) -> tuple[CallKey, int, PastCall | None, PastCall | None]:
-        """Find the call's key, its order, its record in earlier passes, and the call that should have come first.
+        self, scope: Scope, call: Called, earlier: Callable[[], Iterable[bytes]] = tuple
+    ) -> tuple[Place, PastCall | None]:
+        """Find the place of a call, and the call that should have come first where the record expects another.
 
-        `earlier` gives the arguments as earlier versions of the tool would have had them, `twin` the form in which a
-        call that nobody is asked about would have been counted.
+        `earlier` gives the arguments as earlier versions of the tool would have had them.
         """
         with self.lock:
-            found = self._place(scope, tool, target, arguments, occurrence_key, twin)
-            if found[3]:
+            place = self._place(scope, call)
+            missing = None if place.past is not None else next(iter(scope.expected.values()), None)
+            if missing is not None:
                 for data in earlier():
-                    before = self._peek(scope, tool, target, data, occurrence_key)
-                    if before in scope.expected:
-                        return self._place(scope, tool, target, data, occurrence_key)
-            return found
+                    before = replace(call, arguments=data, twin=None)
+                    if self._key(scope, before, scope.made(before)) in scope.expected:
+                        return self._place(scope, before), None
+            return place, missing
 
-    def joined(
-        self, scope: Scope, tool: str, target: str, arguments: bytes
-    ) -> tuple[CallKey, int, PastCall | None, PastCall | None] | None:
-        """The same for a guarded call that people have answered for already, as a pause: the same action, once."""
+    def joined(self, scope: Scope, call: Called) -> Place | None:
+        """The place of a guarded call that people have answered for already, as a pause: the same action, once."""
         with self.lock:
-            join = self.joins.get((tool, target, arguments))
+            about = (call.tool, call.target, call.arguments)
+            join = self.joins.get(about)
             if join is None or not join.fits(scope):
                 return None
-            del self.joins[tool, target, arguments]
+            del self.joins[about]
             self.seen.add(join.key)
             scope.expected.pop(join.key, None)
             past = self.known.get(join.key)
-            return join.key, past.seq if past is not None else self.seq, past, None
+            return Place(join.key, past.seq if past is not None else self.seq, past)
 
-    def look_up(
-        self, scope: Scope, tool: str, target: str, arguments: bytes, occurrence_key: str | None, twin: object
-    ) -> PastCall | None:
+    def look_up(self, scope: Scope, call: Called) -> PastCall | None:
         """What the record has of the next such call, without making it."""
         with self.lock:
-            return self.known.get(self._peek(scope, tool, target, arguments, occurrence_key, twin))
+            return self.known.get(self._key(scope, call, scope.made(call)))
 
-    def _peek(
-        self,
-        scope: Scope,
-        tool: str,
-        target: str,
-        arguments: bytes,
-        occurrence_key: str | None,
-        twin: object = None,
-    ) -> CallKey:
-        """The key that the next such call would have."""
-        occurrence = scope.count((tool, arguments, occurrence_key), add=0)
-        if twin is not None:
-            occurrence += scope.count((tool, twin, occurrence_key), add=0)
-        return call_key(self.grant.run_key, scope.path, tool, target, arguments, occurrence, occurrence_key)
+    def _key(self, scope: Scope, call: Called, occurrence: int, attempt: int = 1) -> CallKey:
+        return call_key(
+            self.grant.run_key,
+            scope.path,
+            call.tool,
+            call.target,
+            call.arguments,
+            occurrence,
+            call.occurrence_key,
+            attempt,
+        )
 
-    def _place(
-        self,
-        scope: Scope,
-        tool: str,
-        target: str,
-        arguments: bytes,
-        occurrence_key: str | None,
-        twin: object = None,
-    ) -> tuple[CallKey, int, PastCall | None, PastCall | None]:
-        with self.lock:
-            scope.placed.add(tool)
-            occurrence = scope.count((tool, arguments, occurrence_key))
-            if twin is not None:
-                occurrence += scope.count((tool, twin, occurrence_key), add=0)
-            attempt, first = 1, ""
-            while True:
-                key = call_key(
-                    self.grant.run_key, scope.path, tool, target, arguments, occurrence, occurrence_key, attempt
-                )
-                if attempt > 1:
-                    self.first_attempt[key] = first
-                else:
-                    first = key
-                past = self.known.get(key)
-                self.seen.add(key)
-                scope.expected.pop(key, None)
-                if past is None or not past.retried:
-                    break
-                attempt += 1
-            missing = None if past is not None else next(iter(scope.expected.values()), None)
-            return key, past.seq if past is not None else self.next_seq(), past, missing
+    def _place(self, scope: Scope, call: Called) -> Place:
+        scope.placed.add(call.tool)
+        occurrence, attempt, first = scope.made(call, add=1), 1, ""
+        while True:
+            key = self._key(scope, call, occurrence, attempt)
+            if attempt > 1:
+                self.first_attempt[key] = first
+            else:
+                first = key
+            past = self.known.get(key)
+            self.seen.add(key)
+            scope.expected.pop(key, None)
+            if past is None or not past.retried:
+                return Place(key, past.seq if past is not None else self.next_seq(), past)
+            attempt += 1
 
     def inner_path(self, scope: Scope, tool: str, key: str) -> str:
         """The path of the scope inside an execution: the same one for every attempt of that call."""
