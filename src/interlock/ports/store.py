@@ -132,6 +132,10 @@ class RecordRows(Protocol):
         """Events in commit order with their position (of one run, or of all); `after` is a position as text."""
         ...
 
+    def last_event(self) -> int:
+        """The position of the newest event; 0 where there is none."""
+        ...
+
     def free_calls(self, run: RunId) -> Sequence[Event]:
         """The events of a run by which code that runs again is matched (`MATCHED`), in order."""
         ...

@@ -212,6 +212,9 @@ class MemoryRows:
         rows = enumerate(self._shelf.events[after:], start=after + 1)
         return [(seq, event) for seq, event in rows if run is None or event.run == run][: page.limit]
 
+    def last_event(self) -> int:
+        return len(self._shelf.events)
+
     def free_calls(self, run: RunId) -> Sequence[Event]:
         return [one for one in self._shelf.events if one.run == run and one.type in MATCHED]
 

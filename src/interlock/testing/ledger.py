@@ -13,7 +13,6 @@ from interlock.domain.events import Event, EventType
 from interlock.domain.ids import RunId
 from interlock.domain.run import Run
 from interlock.kernel import ActionView, Kernel, RunView
-from interlock.ports.store import Page
 from interlock.schema import Json, fill, tree_to_plain
 from interlock.testing.matching import matches, recorded_call
 
@@ -67,11 +66,8 @@ class Ledger:
 
     def events(self) -> Iterator[Event]:
         """Every event in the order of the commits."""
-        after = None
         # As they were written: what is hidden from people is compared all the same.
-        while page := self._kernel.store.read(lambda rows, after=after: rows.events(None, Page(_PAGE, after))):
-            yield from (event for _, event in page)
-            after = str(page[-1][0])
+        yield from (event for _, event in self._kernel.events_forwards())
 
     def tools(self) -> set[str]:
         """The names of all tools that were ever called here."""

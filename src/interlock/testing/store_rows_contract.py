@@ -95,6 +95,7 @@ class StoreRowsContract(StoreSetting):
             assert not rows.actions_of_run(RunId(nobody))
             assert not rows.open_interrupts(Page())
             assert not rows.events(None, Page())
+            assert rows.last_event() == 0
             assert not rows.runs([], Page())
 
         store.read(look)
@@ -202,6 +203,7 @@ class StoreRowsContract(StoreSetting):
         for number in range(9):
             store.write(self.tell((one, two)[number % 2].id, [str(number)])).result()
         everything = store.read(lambda rows: rows.events(None, Page()))
+        assert store.read(lambda rows: rows.last_event()) == everything[-1][0]
         assert self.words(event for _, event in everything) == [str(number) for number in range(9)]
         after = str(everything[3][0])
         assert store.read(lambda rows: rows.events(None, Page(2, after))) == everything[4:6]

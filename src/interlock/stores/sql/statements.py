@@ -181,6 +181,7 @@ _KEPT = (t.events.c.run, t.events.c.at, t.events.c.leaf)
 _LEAVES = select(t.events.c.seq, *_KEPT).where(t.events.c.seq > bindparam("after")).order_by(t.events.c.seq)
 EVENTS = _limited(_LEAVES)
 EVENTS_OF_RUN = _limited(_LEAVES.where(t.events.c.run == bindparam("run")))
+LAST_POSITION = _compiled(select(func.max(t.events.c.seq)))
 FREE_CALLS = _compiled(select(*_KEPT).where(t.events.c.run == bindparam("run"), t.FREE).order_by(t.events.c.seq))
 WORK = _compiled(select(t.work).where(t.work.c.id == bindparam("id")))
 DUE_WORK = _limited(

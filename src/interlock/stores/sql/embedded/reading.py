@@ -167,6 +167,9 @@ class SqliteRows:
             found = self._connection.execute(s.EVENTS_OF_RUN.sql, (after, pack(run), page.limit))
         return [(row[0], read_event(row[1:], self._namespace)) for row in found]
 
+    def last_event(self) -> int:
+        return self._connection.execute(s.LAST_POSITION.sql).fetchone()[0] or 0
+
     def free_calls(self, run: RunId) -> Sequence[Event]:
         found = self._connection.execute(s.FREE_CALLS.sql, (pack(run),))
         return [read_event(row, self._namespace) for row in found]

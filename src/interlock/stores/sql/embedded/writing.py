@@ -103,6 +103,10 @@ class WritableRows(SqliteRows):
         self._append_events()
         return super().events(run, page)
 
+    def last_event(self) -> int:
+        self._append_events()
+        return super().last_event()
+
     def free_calls(self, run: RunId) -> Sequence[Event]:
         self._append_events()
         return super().free_calls(run)
