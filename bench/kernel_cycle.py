@@ -27,7 +27,7 @@ def factory(store: SqliteStore) -> Callable[[int], Sequence[Callable[[], object]
     il = Interlock("memory://", store=store)
     kernel = il.kernel
     il.guard(send_email, reversibility="irreversible", reach="outward")
-    tool = il.tools["send_email"]
+    tool = il.guards.tools["send_email"]
     grant = kernel.enter(RunId("bench"), agent="billing").result()
 
     def prepare(number: int) -> Sequence[Callable[[], object]]:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from interlock import Interlock
-from interlock.adapters.plain.tool import make_tool
+from interlock.adapters.guard.tool import make_tool
 from interlock.policy import PolicySet, Situation, explain, parse_policy, rule
 
 RULINGS, CALLS, ROUNDS = 1_000, 5_000, 9

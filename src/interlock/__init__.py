@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from interlock.adapters.guard.probing import DidNotHappen, Happened
     from interlock.adapters.plain.handle import RunHandle as Run
-    from interlock.adapters.plain.probing import DidNotHappen, Happened
     from interlock.compose import Desk, Interlock
     from interlock.domain.action import Versions
     from interlock.domain.errors import (
@@ -29,8 +29,8 @@ _HOMES = {
     "Interlock": "compose",
     "Desk": "compose",
     "Run": "adapters.plain.handle:RunHandle",
-    "Happened": "adapters.plain.probing",
-    "DidNotHappen": "adapters.plain.probing",
+    "Happened": "adapters.guard.probing",
+    "DidNotHappen": "adapters.guard.probing",
     "ActionFailed": "domain.errors",
     "DecisionError": "domain.errors",
     "Diverged": "domain.errors",

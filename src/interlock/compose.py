@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from interlock import settings as settings_
+from interlock.adapters.guard.frames import current
+from interlock.adapters.guard.rollback import roll_back
+from interlock.adapters.guard.tool import Duration
 from interlock.adapters.plain import PlainAdapter
-from interlock.adapters.plain.frames import current
-from interlock.adapters.plain.rollback import roll_back
-from interlock.adapters.plain.tool import Duration
 from interlock.canonical import fingerprint
 from interlock.domain.action import Versions
 from interlock.domain.errors import DecisionError, PolicyError, SettingsError
@@ -91,12 +91,12 @@ class Interlock(PlainAdapter):
             self.kernel,
             resume=self.resume,
             rollback=self._roll_back,
-            knows=lambda name: name in self.workflows,
+            knows=lambda name: name in self.guards.resumable,
             **hooks,
         )
 
     def _roll_back(self, work: Work) -> None:
-        roll_back(self.kernel, self.tools, ActionId(work.subject), work.error)
+        roll_back(self.kernel, self.guards.tools, ActionId(work.subject), work.error)
 
     def close(self) -> None:
         """Commit what waits, stop the heartbeat, close the store."""
@@ -211,7 +211,7 @@ def check_policy(path: Path, policy: PolicySet, specs: Iterable[ToolSpec]) -> No
 
 
 def _seconds(lease: Duration) -> float:
-    from interlock.adapters.plain.tool import duration
+    from interlock.adapters.guard.tool import duration
 
     return (duration("Interlock", "lease", {"lease": lease}) or timedelta(seconds=30)).total_seconds()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock import Desk, DidNotHappen, Happened, Interlock, Run, Versions
-from interlock.adapters.plain.checks import Call
+from interlock.adapters.guard.checks import Call
 from interlock.testing import ManualClock, Rehearsal
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "python.md"

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from interlock import settings
-from interlock.adapters.plain.tool import KEYWORDS, SCHEMA_KEYS
+from interlock.adapters.guard.tool import KEYWORDS, SCHEMA_KEYS
 from interlock.cli.program import COMMANDS, main
 from interlock.domain.action import ActionState, RefusalKind
 from interlock.domain.decision import Verdict

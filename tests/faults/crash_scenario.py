@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from interlock.adapters.plain.probing import DidNotHappen, Happened
+from interlock.adapters.guard.probing import DidNotHappen, Happened
 from interlock.compose import Interlock
 from interlock.domain.action import ActionState
 from interlock.domain.errors import InterlockError, RunError, StoreError

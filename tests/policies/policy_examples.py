@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 from uuid import UUID
 
-from interlock.adapters.plain.tool import make_tool
+from interlock.adapters.guard.tool import make_tool
 from interlock.domain.action import Rationale, Versions
 from interlock.domain.ruling import Ruling
 from interlock.domain.tool import ToolSpec

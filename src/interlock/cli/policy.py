@@ -172,7 +172,7 @@ def _app_tools(app: str) -> Mapping[str, Any]:
     """The tools of an Interlock object, by name."""
     from interlock.cli.work import load_app
 
-    return load_app(app).tools
+    return load_app(app).guards.tools
 
 
 def _tools_of(app: str) -> Mapping[str, ToolSpec]:

@@ -53,11 +53,11 @@ def worker(state: Global, app: str, once: bool) -> int:
     stopped = _stop_on_signals(loop.stop)
     if not state.json:
         known = (
-            ", ".join(plain(name, limit=40) for name in il.workflows)
+            ", ".join(plain(name, limit=40) for name in il.guards.resumable)
             or "none, so it looks after deadlines and rollbacks only"
         )
         click.echo(f"Worker for {plain(app, limit=80)}, store {plain(il.settings.url)}")
-        click.echo(f"{count(len(il.workflows), 'workflow')}: {known}")
+        click.echo(f"{count(len(il.guards.resumable), 'workflow')}: {known}")
         sys.stdout.flush()
     try:
         if once:

@@ -7,8 +7,9 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, cast
 
+from interlock.adapters.guard.tool import Tool
 from interlock.adapters.plain.handle import RunHandle
-from interlock.adapters.plain.tool import Tool
+from interlock.adapters.plain.resume import Workflow
 from interlock.compose import Interlock
 from interlock.domain.action import ActionState, RefusalKind
 from interlock.domain.errors import RunError
@@ -134,7 +135,7 @@ class Assertions:
 
     def _tools(self) -> Mapping[str, Tool]:
         """The tools that are guarded here, by their names."""
-        return self.il.tools
+        return self.il.guards.tools
 
     def _view(self, run: RunHandle | str) -> RunView:
         __tracebackhide__ = True
@@ -166,8 +167,8 @@ class Assertions:
     def _result(self, run: RunHandle | str, view: RunView) -> object:
         if isinstance(run, RunHandle):
             return run.result
-        workflow = self.il.workflows.get(view.run.workflow)
-        if workflow is not None:
+        workflow = self.il.guards.resumable.get(view.run.workflow)
+        if isinstance(workflow, Workflow):
             return workflow.handle(view.run.id).result
         return plain_value(view.run.result) if view.run.result is not None else None
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from interlock.adapters.plain.tool import Duration
+    from interlock.adapters.guard.tool import Duration
 
 
 class ManualClock:
@@ -28,7 +28,7 @@ class ManualClock:
         Raises `SettingsError` `bad_duration` for what is none. Nothing else happens: what is due by the new time
         (a card that expires, say) happens when a worker or a decision looks, as it does in operation.
         """
-        from interlock.adapters.plain.tool import duration
+        from interlock.adapters.guard.tool import duration
 
         length = duration("clock.advance", "by", {"by": by}) or timedelta()
         with self._lock:

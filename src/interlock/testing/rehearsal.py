@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from interlock.adapters.plain.tool import Tool
+from interlock.adapters.guard.tool import Tool
 from interlock.compose import Interlock
 from interlock.domain.action import Action
 from interlock.domain.decision import Receipt
@@ -118,7 +118,7 @@ class Rehearsal(Assertions):
             opened.kernel.store.flush()
 
     def _tools(self) -> Mapping[str, Tool]:
-        return {name: tool for opened in self._opened for name, tool in opened.tools.items()}
+        return {name: tool for opened in self._opened for name, tool in opened.guards.tools.items()}
 
     # -- ending ---------------------------------------------------------------------------------
 

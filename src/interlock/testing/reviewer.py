@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from interlock.adapters.plain.frames import current
+from interlock.adapters.guard.frames import current
 from interlock.domain.decision import Receipt
 from interlock.domain.errors import DecisionError, SettingsError
 from interlock.domain.reviewers import Principal, PrincipalKind

@@ -323,7 +323,7 @@ def test_a_rule_that_does_not_fit_a_tool_is_refused_when_the_tool_is_registered(
     with Interlock("memory://", policy=write(rule("large", "args.amout > 5.0"))) as il:
         with pytest.raises(PolicyError, match=r"^policy.toml, line 6, column 14: .*Did you mean amount\?$"):
             refund_of(il)
-        assert not il.tools
+        assert not il.guards.tools
 
 
 @pytest.mark.parametrize(("name", "said"), [("missing.toml", "No such file"), ("latin.toml", "not UTF-8")])

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
-from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.frames import Frame, current, entered, running_task
-from interlock.adapters.plain.places import Pass
+from interlock.adapters.guard import outcomes
+from interlock.adapters.guard.frames import Frame, current, entered, running_task
+from interlock.adapters.guard.places import Pass
 from interlock.domain.action import arguments_bytes
 from interlock.domain.decision import Decision
 from interlock.domain.errors import CallError, RunError

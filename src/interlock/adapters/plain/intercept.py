@@ -1,393 +1,54 @@
-"""From a call to an action and back: what a guarded call does."""
+"""From a call of a Python function to a guarded one: the function that stands in for the tool."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import Future
-from dataclasses import replace
-from typing import Any, cast
+import functools
+from collections.abc import Callable
+from typing import Any
 
-from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.asking import Pausing, answered
-from interlock.adapters.plain.checks import Checks
-from interlock.adapters.plain.drivers import Drivers, Flow, Pause, at_once
-from interlock.adapters.plain.executing import ACTIVE, Executor, pause_of
-from interlock.adapters.plain.frames import Frame, current, entered, pop, push
-from interlock.adapters.plain.free import UNCHANGING, Free
-from interlock.adapters.plain.places import Called, Join, Pass, Scope
-from interlock.adapters.plain.probing import ask
-from interlock.adapters.plain.rationale import take
-from interlock.adapters.plain.telling import NOTHING, shown_anew, tell
-from interlock.adapters.plain.tool import Tool, bind, earlier_forms, encode
-from interlock.domain.action import (
-    Action,
-    ActionKind,
-    ActionRequest,
-    ActionState,
-    Asking,
-    Checked,
-    PastCall,
-    Rationale,
-    arguments_bytes,
-)
-from interlock.domain.commands import Outcome, OutcomeKind
-from interlock.domain.decision import Verdict
-from interlock.domain.errors import CallError, Diverged, RunError, StoreError
-from interlock.domain.ids import ActionId
-from interlock.domain.lifecycle import MAX_TRIES, may_rerun
-from interlock.ports.gate import Gate, Standing
-from interlock.ports.runtime import Runtime
-from interlock.schema import fill
-
-POLL_S = 1.0
-"""The slow poll behind every wake-up hint, in seconds."""
+from interlock.adapters.guard.intercept import Interceptor
+from interlock.adapters.guard.rationale import asking_annotations, asking_signature
+from interlock.adapters.guard.tool import Tool
 
 
-class Interceptor:
-    """What guarded functions call. One for each `Interlock`."""
+def stand_in(interceptor: Interceptor, tool: Tool) -> Callable[..., Any]:
+    """The function that stands in for the tool: same name and signature, no way round."""
+    if tool.parameters.takes_self:
+        if tool.is_async:
 
-    def __init__(self, gate: Gate, runtime: Runtime, rationale: Callable[[], Rationale]) -> None:
-        self.gate = gate
-        self.runtime = runtime
-        self.checks = Checks()
-        self._executor = Executor(gate, runtime, self.checks)
-        self._rationale = rationale
-        self._drivers = Drivers(runtime.wait_for_change, self._leave)
+            async def method_async(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+                return await interceptor.call_async(tool, (self,), args, kwargs)
 
-    # -- the two ways in ------------------------------------------------------------------------
+            wrapper: Callable[..., Any] = method_async
+        else:
 
-    def call(
-        self, tool: Tool, receiver: tuple[object, ...], args: tuple[object, ...], kwargs: Mapping[str, object]
-    ) -> object:
-        """A guarded call from synchronous code."""
-        frame = self._frame(tool)
-        kwargs, said = take(kwargs, self._rationale()) if tool.spec.asks_rationale else (kwargs, None)
-        types = tool.plain
-        plain = types is not None and not kwargs and tuple(map(type, args)) == types
-        checked: Checked | None = None
-        free_of_charge = self.gate.is_free(tool.spec)
-        if free_of_charge and self._screened(frame):
-            values = bind(tool, args, kwargs)
-            checked = cast("Checked | None", self._drivers.drive(self._screen(tool, frame, values), frame.scope))
-        if free_of_charge and checked is None:
-            free = Free(tool, frame, frame.scope, args if plain else bind(tool, args, kwargs))
-            if free.past is not None:
-                return free.answer(self.runtime)
-            if not plain:
-                args, kwargs = tool.parameters.call_args(cast("Any", free.values))
-            token = push(free)
-            try:
-                value = tool.fn(*receiver, *args, **kwargs)
-                if type(value) not in UNCHANGING:
-                    at_once(tool, value)
-            except Exception as error:
-                if free.raised(error):
-                    self._record(free)
-                raise
-            finally:
-                pop(token)
-            if free.returned(value):
-                self._record(free)
-            self._tell(free, value)
-            return value
-        flow = self._gated(tool, frame, bind(tool, args, kwargs), receiver, said, checked)
-        return self._drivers.drive(flow, frame.scope)
+            def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+                return interceptor.call(tool, (self,), args, kwargs)
 
-    async def call_async(
-        self, tool: Tool, receiver: tuple[object, ...], args: tuple[object, ...], kwargs: Mapping[str, object]
-    ) -> object:
-        """A guarded call from asynchronous code."""
-        frame = self._frame(tool)
-        kwargs, said = take(kwargs, self._rationale()) if tool.spec.asks_rationale else (kwargs, None)
-        values = bind(tool, args, kwargs)
-        checked: Checked | None = None
-        free_of_charge = self.gate.is_free(tool.spec)
-        if free_of_charge and self._screened(frame):
-            screen = self._screen(tool, frame, values)
-            checked = cast("Checked | None", await self._drivers.drive_async(screen, frame.scope))
-        if free_of_charge and checked is None:
-            free = Free(tool, frame, frame.scope, values)
-            if free.past is not None:
-                return free.answer(self.runtime)
-            args, kwargs = tool.parameters.call_args(values)
-            with entered(free):
-                try:
-                    value = await cast("Any", tool.fn(*receiver, *args, **kwargs))
-                except Exception as error:
-                    if free.raised(error):
-                        self._record(free)
-                    raise
-            if free.returned(value):
-                self._record(free)
-            self._tell(free, value)
-            return value
-        return await self._drivers.drive_async(self._gated(tool, frame, values, receiver, said, checked), frame.scope)
+            wrapper = method
+    elif tool.is_async:
 
-    def ask(self, tool: Tool, values: dict[str, object], asking: Asking) -> object:
-        """Ask people; the flow is that of a call which is held whatever happens."""
-        frame = self._frame(tool)
-        return self._drivers.drive(self._gated(tool, frame, values, (), None, Checked(), asking), frame.scope)
+        async def function_async(*args: Any, **kwargs: Any) -> Any:
+            return await interceptor.call_async(tool, (), args, kwargs)
 
-    def pause(self, pausing: Pausing) -> dict[str, object]:
-        """Report a pause that is not ours, and wait for its answer as for any decision."""
-        frame = self._frame(pausing.tool)
-        return cast("dict[str, object]", self._drivers.drive(self._observed(pausing, frame), frame.scope))
+        wrapper = function_async
+    else:
 
-    def _screened(self, frame: Frame) -> bool:
-        """Whether a call that nobody need be asked about has to be looked at all the same."""
-        return bool(self.checks.before) or frame.scope.pass_.grant.run.ticket is not None
+        def function(*args: Any, **kwargs: Any) -> Any:
+            return interceptor.call(tool, (), args, kwargs)
 
-    def _screen(self, tool: Tool, frame: Frame, values: dict[str, object]) -> Flow:
-        """Whether a free call stays one: None, or what the checks said where it has to be proposed like any other."""
-        pass_ = frame.scope.pass_
-        encoded = arguments_bytes(encode(tool, values))
-        spec = tool.spec
-        past = pass_.look_up(
-            frame.scope, Called(spec.name, spec.target, encoded, tool.occurrence(values), tool.twin(values))
-        )
-        if past is not None:
-            return None if past.action is None else Checked()
-        ticket = pass_.grant.run.ticket
-        if ticket is not None and not ticket.covers(spec.name):
-            return Checked()
-        checked = yield from self.checks.ask(tool, frame.scope, values)
-        return checked if checked.objections else None
-
-    def _record(self, free: Free) -> None:
-        try:
-            self.gate.record(free)
-        except StoreError as error:
-            raise free.outer.pass_.break_off(free.outer, error)  # noqa: B904  the same error
-
-    def _tell(self, free: Free, value: object) -> None:
-        if self.checks.after:
-            self.checks.tell(free.spec_tool, free.outer, free.named(), OutcomeKind.DONE, value)
-
-    def _frame(self, tool: Tool) -> Frame:
-        frame = current()
-        if frame is None:
-            raise CallError(
-                "outside_run",
-                f"{tool.spec.name} was called outside any run, so it was not run",
-                "Call it in a workflow or in `with il.run(...)`; hand run.wrap(fn) to threads that you start yourself.",
-            )
-        if frame.scope.pass_.runtime is not self.runtime:
-            raise CallError(
-                "other_interlock",
-                f"{tool.spec.name} belongs to another Interlock than the run it was called in, so it was not run",
-                "Guard tools and start runs with one and the same Interlock.",
-            )
-        if frame.barred:
-            raise CallError(
-                "in_check",
-                f"{tool.spec.name} was called inside {frame.barred}, so it was not run",
-                "Such code looks at a call; have it use functions that are not guarded.",
-            )
-        frame.scope.check_open()
-        return frame
-
-    def _leave(self, scope: Scope, answer: object) -> None:
-        """A call was interrupted while the gate answered: leave nothing behind that the code could overlook.
-
-        A claim whose tool never started is given back, rather than left in doubt. What is not over
-        pauses the run: code that goes on without it (after a time-out, say) must not.
-        """
-        if not isinstance(answer, Standing):
-            return
-        if answer.claim is not None:
-            answer = self.gate.give_back(answer.action.id, self.runtime.process, answer.claim.fence).result()
-        if answer.action.state in ACTIVE:
-            scope.pass_.park(
-                scope, pause_of(self.runtime, scope, answer, f"{answer.action.tool} was interrupted and is not over")
-            )
-
-    # -- the flow -------------------------------------------------------------------------------
-
-    def _gated(
-        self,
-        tool: Tool,
-        frame: Frame,
-        values: dict[str, object],
-        receiver: tuple[object, ...],
-        said: Rationale | None = None,
-        checked: Checked | None = None,
-        asking: Asking | None = None,
-    ) -> Flow:
-        """Propose, and do what the store's answer says until the call has an end."""
-        pass_ = frame.scope.pass_
-        request, past = self._place(tool, frame, values, said or self._rationale(), asking)
-        known = past.action if past is not None else None
-        if checked is None and past is None:
-            checked = yield from self.checks.ask(tool, frame.scope, values)
-        if checked is not None and (checked.objections or checked.notes):
-            request = replace(request, checked=checked)
-        standing = yield from self._stand(tool, pass_, request, known, self.gate.propose)
-        cause: BaseException | None = None
-        while True:
-            if standing.claim is not None:
-                standing, cause, value = yield from self._executor.run(
-                    tool, frame, request, standing, standing.claim, receiver
-                )
-                if standing.action.state is ActionState.DONE and cause is None and not standing.action.answered_by:
-                    return value
-                continue
-            if standing.action.state in (ActionState.DONE, ActionState.ROLLBACK_CONFLICT):
-                return outcomes.result_of(standing.action, tool.result, self.runtime.blob)
-            error = outcomes.ending_error(standing.action, tool.no_effect_on)
-            if error is not None:
-                raise error from cause
-            if pass_.grant.over:
-                raise RunError("finished", f"run {pass_.run_id} has finished without {tool.spec.name}")
-            standing = yield from self._go_on(tool, frame.scope, request, standing, cause)
-
-    def _observed(self, pausing: Pausing, frame: Frame) -> Flow:
-        """Report the pause, wait for people, and hand their answer over."""
-        tool, pass_ = pausing.tool, frame.scope.pass_
-        request, past = self._place(tool, frame, pausing.values, self._rationale(), pausing.asking)
-        if pausing.guarded and past is None:
-            checked = yield from self.checks.ask(tool, frame.scope, pausing.values)
-            request = replace(request, checked=checked)
-        known = past.action if past is not None else None
-        standing = yield from self._stand(tool, pass_, request, known, self.gate.report_pause)
-        while (answer := self.gate.answer(standing.action.id)) is None:
-            why = f"{tool.spec.name} waits for an answer"
-            standing = yield from self._wait_or_park(frame.scope, standing, why, None)
-        guarded = pausing.guarded and not self.gate.is_free(tool.spec)
-        if guarded and answer.verdict in (Verdict.APPROVE, Verdict.MODIFY):
-            # The call that follows is this action: it finds its card and takes its claim.
-            told = arguments_bytes(fill(answer.arguments, self.runtime.blob))
-            claimed = past is not None and past.state not in (ActionState.HELD, ActionState.CLEARED)
-            at = past.scope if past is not None and claimed else None
-            pass_.joins[tool.spec.name, tool.spec.target, told] = Join(request.call_key, frame.scope.path, at)
-        elif standing.action.state is ActionState.CLEARED and not pass_.grant.over:
-            yield self.gate.deliver(standing.action.id, request.process)
-        return answered(pausing, answer, lambda tree: fill(tree, self.runtime.blob))
-
-    def _stand(
-        self,
-        tool: Tool,
-        pass_: Pass,
-        request: ActionRequest,
-        known: ActionId | None,
-        ask: Callable[[ActionRequest], Future[Standing]],
-    ) -> Generator[Any, Any, Standing]:
-        """How a call stands once the gate has seen it; a call that a finished run never made cannot be made now."""
-        if not pass_.grant.over:
-            try:
-                return cast("Standing", (yield ask(request)))
-            except Diverged:
-                got = outcomes.call_text(tool.spec.name, request.arguments, tool.spec.sensitive)
-                raise pass_.diverge(request.unseen, got) from None
-        if known is None:
-            raise RunError(
-                "finished",
-                f"run {pass_.run_id} has finished; {tool.spec.name} was not part of it",
-                "Give a new job a key of its own.",
-            )
-        return self.gate.look(known)
-
-    def _place(
-        self, tool: Tool, frame: Frame, values: Mapping[str, object], said: Rationale, asking: Asking | None
-    ) -> tuple[ActionRequest, PastCall | None]:
-        scope, pass_ = frame.scope, frame.scope.pass_
-        encoded, occurrence = encode(tool, values, check=True), tool.occurrence(values)
-        data, spec = arguments_bytes(encoded), tool.spec
-        pause = asking is not None and asking.kind is ActionKind.OBSERVED
-        name = f"pause:{spec.name}" if pause else spec.name  # the call itself comes later, and has a place of its own
-        call = Called(name, spec.target, data, occurrence, tool.twin(values))
-        joined = None if pause else pass_.joined(scope, call)
-        place, missing = (
-            pass_.place(scope, call, lambda: earlier_forms(tool, values, encoded)) if joined is None else (joined, None)
-        )
-        key, seq, past = place
-        new = past is None and (missing is None or pass_.grant.run.accept_divergence) and not pass_.grant.over
-        told = tell(tool, encoded) if new else NOTHING
-        request = ActionRequest(
-            run=pass_.run_id,
-            pass_no=pass_.number,
-            process=self.runtime.process,
-            spec=tool.spec,
-            arguments=encoded,
-            call_key=key,
-            scope=scope.path,
-            seq=seq,
-            parent=frame.parent,
-            inside=frame.inside,
-            own_call_id=occurrence is not None,
-            unseen=pass_.told(missing) if missing is not None else "",
-            rationale=said,
-            asking=asking,
-            preview=told.preview,
-            tool_expects=told.expects,
-            slices=told.slices,
-        )
-        return request, past
-
-    def _go_on(
-        self, tool: Tool, scope: Scope, request: ActionRequest, standing: Standing, cause: BaseException | None
-    ) -> Generator[Any, Any, Standing]:
-        """One step for an action that is not over: claim it, probe it, wait, or pause the run."""
-        action = standing.action
-        if standing.frozen:
-            return (
-                yield from self._wait_or_park(
-                    scope,
-                    standing,
-                    f"everything of this {standing.frozen} is frozen"
-                    if standing.frozen != "all"
-                    else "everything is frozen",
-                    cause,
-                )
-            )
-        if action.state is ActionState.CLEARED:
-            request = yield from self.checks.ask_again(tool, scope, request, action, self.runtime)
-        if action.state is ActionState.CLEARED or (action.state is ActionState.EXECUTING and action.traits.composite):
-            return cast("Standing", (yield self.gate.claim(shown_anew(tool, request, action, self.runtime), action.id)))
-        if action.state is ActionState.HELD:
-            return (yield from self._wait_or_park(scope, standing, f"{action.tool} waits for a decision", cause))
-        if action.state is ActionState.EXECUTING:
-            yield from self._idle(scope, standing, POLL_S)
-            return self.gate.look(action.id)
-        # In doubt: rerun it if that is harmless, ask the tool's probe, else ask a person; who was asked answers.
-        asked = standing.interrupt is not None and standing.interrupt.open
-        if may_rerun(action) and not asked:
-            return cast("Standing", (yield self.gate.claim(request, action.id)))
-        if tool.probe is not None and not asked:
-            found = self._ask_probe(tool, action)
-            # Like any rerun, one that the probe allows is tried so often and no more; then a person is asked.
-            if found is not None and (found[0] or action.tries < MAX_TRIES):
-                happened, outcome = found
-                return cast("Standing", (yield self.gate.probed(action.id, request.process, happened, outcome)))
-        parked = cast(
-            "Standing",
-            (yield self.gate.park(action.id, request.process, f"it is not known whether {action.tool} happened")),
-        )
-        return (yield from self._wait_or_park(scope, parked, f"it is not known whether {action.tool} happened", cause))
-
-    def _wait_or_park(
-        self, scope: Scope, standing: Standing, why: str, cause: BaseException | None
-    ) -> Generator[Any, Any, Standing]:
-        """Hold the caller for as long as `wait=` allows, then pause the run."""
-        pass_, pause = scope.pass_, pause_of(self.runtime, scope, standing, why)
-        if pass_.wait_left() > 0:
-            pass_.announce()
-        while (left := pass_.wait_left()) > 0:
-            yield from self._idle(scope, standing, min(left, POLL_S))
-            now = self.gate.look(standing.action.id)
-            if now.action != standing.action:
-                return now
-        raise pass_.park(scope, pause) from cause
-
-    def _idle(self, scope: Scope, standing: Standing, seconds: float) -> Generator[Any, Any, None]:
-        """Wait for a change; a caller that does not want to wait any longer pauses the run by that."""
-        try:
-            yield Pause(seconds)
-        except BaseException:
-            scope.pass_.park(
-                scope, pause_of(self.runtime, scope, standing, f"nobody waits any longer for {standing.action.tool}")
-            )
-            raise
-
-    def _ask_probe(self, tool: Tool, action: Action) -> tuple[bool, Outcome | None] | None:
-        """Ask the tool's probe whether it happened; None where it cannot tell (or raises)."""
-        return ask(tool, self.runtime.arguments(action.id), f"{action.id}.{action.revision}", self.runtime)
+        wrapper = function
+    functools.update_wrapper(wrapper, tool.fn)
+    vars(wrapper).pop("__wrapped__", None)
+    if not hasattr(tool.fn, "__name__"):  # a partial or an object
+        wrapper.__name__ = wrapper.__qualname__ = tool.spec.name
+    shown = tool.parameters.visible_signature
+    if tool.parameters.takes_self:
+        first = next(iter(tool.parameters.signature.parameters.values()))
+        shown = shown.replace(parameters=[first, *shown.parameters.values()])
+    if tool.spec.asks_rationale:
+        shown = asking_signature(shown)
+        wrapper.__annotations__ = asking_annotations(tool.fn)
+    wrapper.__signature__ = shown
+    vars(wrapper)["__interlock__"] = tool.spec
+    return wrapper

@@ -6,21 +6,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, TypeGuard, TypeVar, cast, overload
 
-from interlock.adapters.plain.asking import (
+from interlock.adapters.guard.asking import (
     asking_question,
     handoff_tool,
     one_of,
     pausing,
     question_tool,
 )
-from interlock.adapters.plain.checks import make_check, refuse_unknown
-from interlock.adapters.plain.frames import current
-from interlock.adapters.plain.intercept import Interceptor
-from interlock.adapters.plain.places import Called
-from interlock.adapters.plain.tool import Duration, Tool, bind, duration
+from interlock.adapters.guard.checks import make_check, refuse_unknown
+from interlock.adapters.guard.frames import current
+from interlock.adapters.guard.guards import Guards
+from interlock.adapters.guard.places import Called
+from interlock.adapters.guard.tool import Duration, bind, duration
 from interlock.domain.action import AgentDecision, arguments_bytes
 from interlock.domain.errors import CallError, StoreError
-from interlock.ports.gate import Gate
 from interlock.schema import Json, codec_for, encode_result
 
 T = TypeVar("T")
@@ -36,11 +35,11 @@ LONGEST_QUESTION = 4_000
 class People:
     """The part of an `Interlock` that speaks to people rather than to tools."""
 
-    def __init__(self, gate: Gate, interceptor: Interceptor, agent: str) -> None:
-        self._gate = gate
-        self._interceptor = interceptor
-        self._agent = agent
-        self.tools: dict[str, Tool] = {}
+    def __init__(self, guards: Guards) -> None:
+        self.guards = guards
+        self._gate = guards.gate
+        self._interceptor = guards.interceptor
+        self._agent = guards.agent
 
     @overload
     def question(self, text: str, kind: type[T], *, context: object = ..., expires_in: Duration = ...) -> T: ...
@@ -95,7 +94,7 @@ class People:
         _text("name of a pause", name)
         guarded = None
         if tool is not None:
-            guarded = self.tools.get(getattr(getattr(tool, "__interlock__", None), "name", ""))
+            guarded = self.guards.tools.get(getattr(getattr(tool, "__interlock__", None), "name", ""))
             if guarded is None:
                 raise CallError(
                     "not_guarded", f"{tool!r:.100} is not guarded here", "Guard it first, or leave tool= out."
@@ -177,7 +176,7 @@ class People:
 
     def _refuse_unknown(self) -> None:
         checks = self._interceptor.checks
-        refuse_unknown((*checks.before, *checks.after), self.tools)
+        refuse_unknown((*checks.before, *checks.after), self.guards.tools)
 
     def _register(self, where: Literal["before", "after"], fn: Any, tools: Any, within: Duration | None) -> Any:
         kept = self._interceptor.checks.before if where == "before" else self._interceptor.checks.after

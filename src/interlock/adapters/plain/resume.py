@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, cast
 
-from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.drivers import finished
-from interlock.adapters.plain.frames import Frame, current, entered, pop, push, running_task, watch_tasks
+from interlock.adapters.guard import outcomes
+from interlock.adapters.guard.drivers import finished
+from interlock.adapters.guard.frames import Frame, current, entered, pop, push, running_task, watch_tasks
+from interlock.adapters.guard.places import Pass
+from interlock.adapters.guard.tool import Duration, return_annotation
 from interlock.adapters.plain.handle import RunHandle
-from interlock.adapters.plain.places import Pass
-from interlock.adapters.plain.tool import Duration, return_annotation
 from interlock.domain.action import Versions, arguments_bytes
 from interlock.domain.errors import CallError, Interrupted, RunError, StoreError
 from interlock.domain.ids import RunId

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, Unpack, cast, overload
 
-from interlock.adapters.plain.intercept import Interceptor
-from interlock.adapters.plain.people import People
-from interlock.adapters.plain.rationale import asking_annotations, asking_signature, model_schema
-from interlock.adapters.plain.resume import Driver, RunContext, Workflow, current_run, named_scope, return_of, run_id
-from interlock.adapters.plain.tickets import TicketTerms, ticket_of
-from interlock.adapters.plain.tool import (
-    SCHEMA_KEYS,
+from interlock.adapters.guard.guards import Guards
+from interlock.adapters.guard.rationale import model_schema, saying
+from interlock.adapters.guard.tool import (
     Duration,
     Hints,
     Keywords,
     ReversibilityName,
     Tool,
-    check_keywords,
     duration,
     make_tool,
 )
+from interlock.adapters.plain.intercept import stand_in
+from interlock.adapters.plain.people import People
+from interlock.adapters.plain.resume import Driver, RunContext, Workflow, current_run, named_scope, return_of, run_id
+from interlock.adapters.plain.tickets import TicketTerms, ticket_of
 from interlock.domain.action import Rationale, Versions
 from interlock.domain.decision import Decision
 from interlock.domain.errors import SettingsError
@@ -40,9 +37,6 @@ from interlock.schema import Parameters, SchemaError
 P = ParamSpec("P")
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-
-_rationale: ContextVar[Rationale] = ContextVar("interlock_rationale", default=Rationale())
-"""What the agent says about the calls it makes now."""
 
 
 class PlainAdapter(People):
@@ -65,13 +59,11 @@ class PlainAdapter(People):
         announce: Callable[[Run], None] = lambda _: None,
         wait: Duration = 0,
     ) -> None:
-        super().__init__(gate, Interceptor(gate, runtime, _rationale.get), agent)
+        self.guards = Guards(gate, runtime, agent=agent, versions=versions, owner=owner, check=check)
+        super().__init__(self.guards)
         self._driver = Driver(runtime, agent, versions, owner, announce, self._refuse_unknown)
-        self._check = check
         self._wait = wait
         self._steps: weakref.WeakKeyDictionary[Any, Tool] = weakref.WeakKeyDictionary()
-        self.declared: dict[str, Keywords] = {}
-        self.workflows: dict[str, Workflow] = {}
 
     # -- tools ----------------------------------------------------------------------------------
 
@@ -119,22 +111,7 @@ class PlainAdapter(People):
         They apply to tools guarded later under the same name. Keys of a tool schema (`parameters`,
         `input_schema`, …) may be there and decide nothing.
         """
-        taken: Any = declarations
-        if isinstance(taken, (Mapping, str, bytes)) or not isinstance(taken, Iterable):
-            raise SettingsError(
-                "bad_declaration",
-                "il.declare takes a list of dicts",
-                'For example il.declare([{"name": "send_email", "reversibility": "irreversible"}]).',
-            )
-        for each in declarations:
-            name = each.get("name") if isinstance(cast("object", each), Mapping) else None
-            if not isinstance(name, str) or not name:
-                raise SettingsError("bad_declaration", f"a declaration has no name: {each!r}"[:200], "Name the tool.")
-            if name in self.tools:
-                raise SettingsError(
-                    "declared_late", f"{name} is guarded already", "Declare tools before you guard them."
-                )
-            self.declared[name] = check_keywords(name, each, SCHEMA_KEYS)
+        self.guards.declare(declarations)
 
     def schema(self, tool: Callable[..., Any] | str) -> dict[str, Any]:
         """The JSON schema of what a model may give to a guarded tool, or to the tool of that name.
@@ -142,7 +119,7 @@ class PlainAdapter(People):
         With `ask_rationale=True` that is the arguments and the agent's reasons.
         """
         spec = vars(tool).get("__interlock__") if not isinstance(tool, str) and hasattr(tool, "__dict__") else None
-        known = self.tools.get(tool) if isinstance(tool, str) else None
+        known = self.guards.tools.get(tool) if isinstance(tool, str) else None
         found = known.spec if known is not None else spec
         if not isinstance(found, ToolSpec):
             raise SettingsError(
@@ -164,27 +141,8 @@ class PlainAdapter(People):
                 else "Guard functions, methods or callable objects.",
             )
         name = str(keywords.get("name") or getattr(getattr(fn, "func", fn), "__name__", type(fn).__name__))
-        declared = self.declared.get(name, {})
-        clash = sorted(
-            key for key in declared.keys() & keywords.keys() if key != "name" and declared[key] != keywords[key]
-        )
-        if clash:
-            raise SettingsError(
-                "declared_twice",
-                f"{name}: {clash[0]} is declared as {declared[clash[0]]!r} and as {keywords[clash[0]]!r}",
-                "Say it once.",
-            )
-        tool = make_tool(fn, check_keywords(name, {**declared, **keywords, "name": name}))
-        self._check(tool.spec)
-        other = self.tools.get(tool.spec.name)
-        if other is not None and other.spec.target != tool.spec.target:
-            raise SettingsError(
-                "tool_twice",
-                f"there is another tool {tool.spec.name} already ({other.spec.target.removeprefix('python:')})",
-                "Give one of them another name=.",
-            )
-        self.tools[tool.spec.name] = tool
-        return _wrapper(self._interceptor, tool)
+        tool = self.guards.take(make_tool(fn, self.guards.keywords(name, keywords)))
+        return stand_in(self._interceptor, tool)
 
     # -- runs -----------------------------------------------------------------------------------
 
@@ -218,10 +176,6 @@ class PlainAdapter(People):
 
     def _workflow(self, fn: Callable[..., Any], name: str, agent: str, ticket: Ticket | None) -> Workflow:
         named = name or fn.__name__
-        if named in self.workflows:
-            raise SettingsError(
-                "workflow_twice", f"there is a workflow {named} already", "Give one of them another name=."
-            )
         try:
             parameters = Parameters.of(fn)
         except SchemaError as error:
@@ -241,14 +195,14 @@ class PlainAdapter(People):
             self._driver,
             fn,
             named,
-            agent or self._agent,
+            agent or self.guards.agent,
             parameters,
             return_of(fn),
             inspect.iscoroutinefunction(fn),
             self._wait_s,
             ticket,
         )
-        self.workflows[named] = made
+        self.guards.resumes(named, made)
         return made
 
     def run(
@@ -306,24 +260,17 @@ class PlainAdapter(People):
         expected: str = "",
     ) -> Generator[None]:
         """Say why: what the agent gives as its reason for the calls in this block. Shown as the agent's words."""
-        token = _rationale.set(Rationale(reasoning, confidence, tuple(uncertainty), tuple(considered), expected))
+        token = saying.set(Rationale(reasoning, confidence, tuple(uncertainty), tuple(considered), expected))
         try:
             yield
         finally:
-            _rationale.reset(token)
+            saying.reset(token)
 
     # -- engines --------------------------------------------------------------------------------
 
     def resume(self, run: Run) -> Run:
         """Go on with a run of a workflow known here; raises `SettingsError` for any other."""
-        workflow = self.workflows.get(run.workflow)
-        if workflow is None:
-            raise SettingsError(
-                "unknown_workflow",
-                f"no workflow {run.workflow} is known here",
-                "Start the worker with the module that defines it.",
-            )
-        return workflow.resume(run)
+        return self.guards.resume(run)
 
 
 def make_step(fn: Callable[..., Any]) -> Tool:
@@ -339,46 +286,3 @@ def make_step(fn: Callable[..., Any]) -> Tool:
             "Give the step only what can be stored, for example il.step(lambda: fn(client, text)).",
         ) from error
     return replace(made, must_store=True)
-
-
-def _wrapper(interceptor: Interceptor, tool: Tool) -> Callable[..., Any]:
-    """The function that stands in for the tool: same name and signature, no way round."""
-    if tool.parameters.takes_self:
-        if tool.is_async:
-
-            async def method_async(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-                return await interceptor.call_async(tool, (self,), args, kwargs)
-
-            wrapper: Callable[..., Any] = method_async
-        else:
-
-            def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-                return interceptor.call(tool, (self,), args, kwargs)
-
-            wrapper = method
-    elif tool.is_async:
-
-        async def function_async(*args: Any, **kwargs: Any) -> Any:
-            return await interceptor.call_async(tool, (), args, kwargs)
-
-        wrapper = function_async
-    else:
-
-        def function(*args: Any, **kwargs: Any) -> Any:
-            return interceptor.call(tool, (), args, kwargs)
-
-        wrapper = function
-    functools.update_wrapper(wrapper, tool.fn)
-    vars(wrapper).pop("__wrapped__", None)
-    if not hasattr(tool.fn, "__name__"):  # a partial or an object
-        wrapper.__name__ = wrapper.__qualname__ = tool.spec.name
-    shown = tool.parameters.visible_signature
-    if tool.parameters.takes_self:
-        first = next(iter(tool.parameters.signature.parameters.values()))
-        shown = shown.replace(parameters=[first, *shown.parameters.values()])
-    if tool.spec.asks_rationale:
-        shown = asking_signature(shown)
-        wrapper.__annotations__ = asking_annotations(tool.fn)
-    wrapper.__signature__ = shown
-    vars(wrapper)["__interlock__"] = tool.spec
-    return wrapper

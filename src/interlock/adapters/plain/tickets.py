@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, TypedDict, cast
 
-from interlock.adapters.plain.tool import Duration, amount, duration
+from interlock.adapters.guard.tool import Duration, amount, duration
 from interlock.domain.errors import SettingsError
 from interlock.domain.run import Ticket
 

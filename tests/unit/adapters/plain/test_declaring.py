@@ -104,7 +104,7 @@ def test_bound_methods_partials_and_callable_objects_are_guarded(stage: Rehearsa
     assert drive(stage, lambda: partial("bob"), "partial") == "bob"
     assert drive(stage, lambda: called("eve"), "called") == "eve"
     assert sent == ["ann hi", "bob news", "called eve"]
-    assert [tool.spec.name for tool in stage.il.tools.values()] == ["bound", "send", "Mailer"]
+    assert [tool.spec.name for tool in stage.il.guards.tools.values()] == ["bound", "send", "Mailer"]
     assert partial.__name__ == "send"  # type: ignore[attr-defined]
     assert called.__name__ == "Mailer"  # type: ignore[attr-defined]
 
@@ -176,7 +176,7 @@ def test_lists_and_dicts_are_guarded_and_what_nobody_declared_counts_as_irrevers
     assert (sent, run.status) == (["7"], "waiting")
     (card,) = stage.reviewer.open()
     assert "undeclared" in [reason.code for reason in card.about.action.ruling.reasons]
-    assert set(stage.il.tools) == {"send", "call", "mail", "phone"}
+    assert set(stage.il.guards.tools) == {"send", "call", "mail", "phone"}
     assert [tool.__name__ for tool in stage.il.guard(iter([send]))] == ["send"]
 
 
@@ -213,7 +213,7 @@ def test_declarations_by_name_apply_and_clashes_are_refused(stage: Rehearsal) ->
     with stage.il.run("job") as run:
         assert draft("a") == "a"
     assert run.status == "finished"
-    assert stage.il.tools["draft"].spec.description == "Draft it."
+    assert stage.il.guards.tools["draft"].spec.description == "Draft it."
     stage.il.declare([{"name": "send", "reversibility": "irreversible"}])
     with pytest.raises(SettingsError, match="declared_twice"):
         stage.il.guard(lambda to: to, name="send", reversibility="reversible")
@@ -247,7 +247,7 @@ def test_a_declaration_that_does_not_fit_is_one_line_with_a_code_and_the_mend(
     assert error.value.code == code
     assert error.value.mend
     assert "\n" not in str(error.value)
-    assert stage.il.tools == {}
+    assert stage.il.guards.tools == {}
 
 
 @pytest.mark.parametrize("odd", [None, 7, "send", b"send", {"a": 7}, [7]])
@@ -312,4 +312,4 @@ def test_two_interlocks_may_have_tools_of_the_same_name() -> None:
         for stage in (one, two):
             stage.il.guard(lambda: 1, name="task", reversibility="reversible")
         assert isinstance(two.il, Interlock)
-        assert one.il.tools["task"] is not two.il.tools["task"]
+        assert one.il.guards.tools["task"] is not two.il.guards.tools["task"]

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from keyword import iskeyword
 from typing import Any, Literal, cast
 
-from interlock.adapters.plain.tool import Tool, make_tool
+from interlock.adapters.guard.tool import Tool, make_tool
 from interlock.domain.action import ActionKind, Asking
 from interlock.domain.decision import Answer, Verdict
 from interlock.domain.errors import CallError

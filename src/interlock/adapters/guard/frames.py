@@ -10,7 +10,7 @@ from contextvars import ContextVar, copy_context
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from interlock.adapters.plain.places import Scope
+from interlock.adapters.guard.places import Scope
 from interlock.domain.errors import Interrupted
 from interlock.domain.ids import ActionId
 

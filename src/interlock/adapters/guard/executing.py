@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, cast
 
-from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.checks import Checks
-from interlock.adapters.plain.drivers import Ended, Execute
-from interlock.adapters.plain.frames import Frame, running_task
-from interlock.adapters.plain.places import Scope
-from interlock.adapters.plain.sensitive import said as reason_of
-from interlock.adapters.plain.tool import Tool
+from interlock.adapters.guard import outcomes
+from interlock.adapters.guard.checks import Checks
+from interlock.adapters.guard.drivers import Ended, Execute
+from interlock.adapters.guard.frames import Frame, running_task
+from interlock.adapters.guard.places import Scope
+from interlock.adapters.guard.sensitive import said as reason_of
+from interlock.adapters.guard.tool import Tool
 from interlock.domain.action import Action, ActionRequest, ActionState, Claim
 from interlock.domain.commands import OutcomeKind
 from interlock.domain.errors import InterlockError, Interrupted, NoEffect, StoreError

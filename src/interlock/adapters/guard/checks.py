@@ -19,10 +19,10 @@ from datetime import timedelta
 from difflib import get_close_matches
 from typing import Any, cast
 
-from interlock.adapters.plain.frames import Frame, entered
-from interlock.adapters.plain.hooks import why
-from interlock.adapters.plain.places import Scope
-from interlock.adapters.plain.tool import Tool
+from interlock.adapters.guard.frames import Frame, entered
+from interlock.adapters.guard.hooks import why
+from interlock.adapters.guard.places import Scope
+from interlock.adapters.guard.tool import Tool
 from interlock.domain.action import Action, ActionRequest, Checked, Objection
 from interlock.domain.commands import OutcomeKind
 from interlock.domain.errors import SettingsError

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.tool import Tool
+from interlock.adapters.guard import outcomes
+from interlock.adapters.guard.tool import Tool
 from interlock.domain.commands import Outcome
 from interlock.ports.runtime import Runtime
 from interlock.schema import fill

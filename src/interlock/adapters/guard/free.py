@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.frames import Frame
-from interlock.adapters.plain.places import Called, Pass, Scope
-from interlock.adapters.plain.tool import Tool, earlier_forms, encode
+from interlock.adapters.guard import outcomes
+from interlock.adapters.guard.frames import Frame
+from interlock.adapters.guard.places import Called, Pass, Scope
+from interlock.adapters.guard.tool import Tool, earlier_forms, encode
 from interlock.domain.action import PastCall, arguments_bytes, call_key
 from interlock.domain.errors import CallError
 from interlock.domain.ids import RunId

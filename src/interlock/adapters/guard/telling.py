@@ -13,9 +13,9 @@ from decimal import Decimal
 from enum import Enum
 from typing import cast
 
-from interlock.adapters.plain.frames import Frame, current, entered
-from interlock.adapters.plain.hooks import SLICE_LIMIT, Hook, why
-from interlock.adapters.plain.tool import Tool
+from interlock.adapters.guard.frames import Frame, current, entered
+from interlock.adapters.guard.hooks import SLICE_LIMIT, Hook, why
+from interlock.adapters.guard.tool import Tool
 from interlock.domain.action import Action, ActionRequest, ActionState, Preview, words_digest
 from interlock.domain.hiding import veiled
 from interlock.ports.runtime import Runtime

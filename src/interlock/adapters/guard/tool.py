@@ -15,10 +15,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast, get_args
 
-from interlock.adapters.plain.hooks import Hook, hooks_of
-from interlock.adapters.plain.keywords import check_kinds, users_frame
-from interlock.adapters.plain.rationale import refuse_reserved
-from interlock.adapters.plain.sensitive import cause, said, sensitive_paths
+from interlock.adapters.guard.hooks import Hook, hooks_of
+from interlock.adapters.guard.keywords import check_kinds, users_frame
+from interlock.adapters.guard.rationale import refuse_reserved
+from interlock.adapters.guard.sensitive import cause, said, sensitive_paths
 from interlock.domain.action import arguments_bytes
 from interlock.domain.errors import CallError, SettingsError
 from interlock.domain.tool import CONFIDENCE_GATED, InterruptPolicy, Reach, Reversibility, ToolSpec

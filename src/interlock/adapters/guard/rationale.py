@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import Annotated, Any, cast
 
 from pydantic import Field
 
-from interlock.adapters.plain.hooks import why
+from interlock.adapters.guard.hooks import why
 from interlock.domain.action import Rationale
 from interlock.domain.errors import SettingsError
 from interlock.domain.tool import ToolSpec
+
+saying: ContextVar[Rationale] = ContextVar("interlock_rationale", default=Rationale())
+"""What the agent says about the calls it makes now."""
 
 _ASKED: Mapping[str, tuple[Any, object, dict[str, object], str]] = {
     "reasoning": (str, "", {"type": "string"}, "Why this call is right now, in one or two sentences for a reviewer."),

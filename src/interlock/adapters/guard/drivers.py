@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from interlock.adapters.plain.frames import Frame, entered, pop, push, running_task
-from interlock.adapters.plain.places import Scope
-from interlock.adapters.plain.tool import Tool
+from interlock.adapters.guard.frames import Frame, entered, pop, push, running_task
+from interlock.adapters.guard.places import Scope
+from interlock.adapters.guard.tool import Tool
 from interlock.domain.errors import CallError, NoEffect, StoreError
 
 

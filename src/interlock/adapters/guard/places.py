@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
-from interlock.adapters.plain.outcomes import call_text
+from interlock.adapters.guard.outcomes import call_text
 from interlock.domain.action import PastCall, call_key
 from interlock.domain.errors import CallError, Diverged, Interrupted, StoreError
 from interlock.domain.ids import CallKey, InterruptId, RunId

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
-from interlock.adapters.plain import outcomes
-from interlock.adapters.plain.probing import call
-from interlock.adapters.plain.tool import Tool
+from interlock.adapters.guard import outcomes
+from interlock.adapters.guard.probing import call
+from interlock.adapters.guard.tool import Tool
 from interlock.domain.action import Action
 from interlock.domain.errors import DecisionError, SettingsError
 from interlock.domain.ids import ActionId
