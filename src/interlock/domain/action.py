@@ -140,6 +140,10 @@ class ActionRequest:
     scope that this pass has not made again: a new action is then a divergence. `own_call_id` says
     that the framework (or `occurrence_key=`) distinguishes this call from an equal one.
 
+    `named` says that the key is the framework's own name for this call, whatever its arguments: the same name with
+    other arguments is an error. `history` are the keys of the named calls that the framework's history holds: an equal
+    effect that is done and not among them was lost there, and is held as a suspected repetition.
+
     The tool's own code says what the call would do (`preview`: at the proposal of the arguments proposed, at the
     claim of those about to run), what it expects to come of it, and into which `slices` it falls.
     """
@@ -162,6 +166,8 @@ class ActionRequest:
     preview: Preview | None = None
     tool_expects: str = ""
     slices: Mapping[str, str] = field(default_factory=dict[str, str])
+    named: bool = False
+    history: frozenset[CallKey] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,11 @@ class Run:
     versions: Versions = field(default_factory=Versions)
     ticket: Ticket | None = None
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more comes of it: it has finished, or was cancelled."""
+        return self.state in (RunState.FINISHED, RunState.CANCELLED)
+
 
 @dataclass(frozen=True, slots=True)
 class PassGrant:
@@ -127,9 +132,10 @@ class PassGrant:
 
 
 class PassEnd(StrEnum):
-    """How a pass ended."""
+    """How a pass ended. `between`: the program goes on outside any pass, and may enter the run again."""
 
     WAITING = "waiting"
+    BETWEEN = "between"
     FINISHED = "finished"
     FAILED = "failed"
     DIVERGED = "diverged"

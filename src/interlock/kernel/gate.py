@@ -89,12 +89,13 @@ class InProcessGate(Holder):
         owner: str = "",
         versions: Versions = Versions(),
         ticket: Ticket | None = None,
+        thread: str = "",
     ) -> Future[PassGrant]:
         found, version = self.store.read(lambda rows: (rows.run(run), rows.policy(agent)))
         self._learn(version)
         if found is not None and found.state is RunState.RUNNING:
             self.bury_dead()
-        entry = Entry(run, agent, self.living_process(), workflow, input, owner, versions, ticket)
+        entry = Entry(run, agent, self.living_process(), workflow, input, owner, versions, ticket, thread)
         self.entering(run)
         try:
             granted = self.store.write(enter_run(entry, self.ids, self.run_key))
@@ -133,6 +134,9 @@ class InProcessGate(Holder):
 
     def run(self, run: RunId) -> Run | None:
         return self.store.read(lambda rows: rows.run(run))
+
+    def unended_run(self, agent: str, thread: str) -> Run | None:
+        return self.store.read(lambda rows: rows.unended_run(agent, thread))
 
     def open_cards(self, run: RunId) -> tuple[Interrupt, ...]:
         def query(rows: Rows) -> tuple[Interrupt, ...]:

@@ -39,8 +39,12 @@ class Runtime(Protocol):
         owner: str = "",
         versions: Versions = Versions(),
         ticket: Ticket | None = None,
+        thread: str = "",
     ) -> Future[PassGrant]:
         """Start the run, or go on with it: the grant holds what earlier passes did.
+
+        With `thread` the run is one input of that conversation: a new one ends the one before it (what was held
+        there is superseded), one that has finished is gone on with, and `input` is kept for workers, not compared.
 
         Raises `RunError`: `busy` while another live process drives it, `cancelled`, `diverged`,
         `other_input` where the run exists with another workflow or input.
@@ -66,6 +70,10 @@ class Runtime(Protocol):
         ...
 
     def run(self, run: RunId) -> Run | None: ...
+
+    def unended_run(self, agent: str, thread: str) -> Run | None:
+        """What the agent's thread is at: its newest run that has neither finished nor been cancelled."""
+        ...
 
     def open_cards(self, run: RunId) -> tuple[Interrupt, ...]: ...
 

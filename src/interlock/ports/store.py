@@ -47,6 +47,10 @@ class RunRows(Protocol):
         """Runs in state `running` that this process drives."""
         ...
 
+    def unended_run(self, agent: str, thread: str) -> Run | None:
+        """The newest run of an agent's thread that has neither finished nor been cancelled."""
+        ...
+
     def process(self, process: ProcessId) -> Process | None: ...
 
     def processes(self) -> Sequence[Process]:

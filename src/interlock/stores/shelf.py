@@ -119,6 +119,12 @@ class MemoryRows:
         driven = [run for run in self._shelf.runs.values() if run.process == process and run.state is RunState.RUNNING]
         return sorted(driven, key=lambda run: (run.started_at, run.id))
 
+    def unended_run(self, agent: str, thread: str) -> Run | None:
+        mine = [
+            run for run in self._shelf.runs.values() if (run.agent, run.thread) == (agent, thread) and not run.ended
+        ]
+        return max(mine, key=lambda run: (run.started_at, run.id), default=None)
+
     def process(self, process: ProcessId) -> Process | None:
         return self._shelf.processes.get(process)
 

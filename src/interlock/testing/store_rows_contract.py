@@ -256,7 +256,7 @@ class StoreRowsContract(StoreSetting):
 
     def test_runs_processes_and_freezes_are_found_while_they_count(self, store: Store, clock: ManualClock) -> None:
         now = clock()
-        runs = [self.samples.run(now + timedelta(seconds=number)) for number in range(3)]
+        runs = [replace(self.samples.run(now + timedelta(seconds=number)), thread="t") for number in range(3)]
         runs[1] = replace(runs[1], state=RunState.WAITING)
         mine = self.samples.process
         lost = Process(ProcessId(self.samples.new_id()), "h", 1, "b", now, now, 30, lost=True)
@@ -264,6 +264,10 @@ class StoreRowsContract(StoreSetting):
         freezes = [Freeze("all", "", "bo", now), Freeze("run", runs[0].id, "bo", now + timedelta(seconds=1))]
         self.put(store, runs=runs, processes=[lost, live], freezes=freezes)
         assert store.read(lambda rows: rows.runs_of_process(mine)) == [runs[0], runs[2]]
+        runs[0] = replace(runs[0], state=RunState.FINISHED)
+        self.put(store, runs=runs[:1])
+        found = [(runs[0].agent, runs[0].thread), ("another", runs[0].thread), (runs[0].agent, "another")]
+        assert [store.read(lambda rows, f=f: rows.unended_run(*f)) for f in found] == [runs[2], None, None]
         assert store.read(lambda rows: rows.processes()) == [live]
         self.put(store, processes=[replace(live, lost=True)], released=[freezes[0]])
         assert store.read(lambda rows: (rows.processes(), rows.freezes())) == ([], [freezes[1]])

@@ -6,19 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from interlock.canonical import Json
-from interlock.domain.action import Versions
+from interlock.domain.action import ActionState, Versions
+from interlock.domain.commands import Supersede
 from interlock.domain.errors import RunError
 from interlock.domain.events import EventType
 from interlock.domain.ids import ProcessId, RunId
+from interlock.domain.lifecycle import move
 from interlock.domain.run import PassGrant, Run, RunState, Ticket, Work, WorkKind
 from interlock.ports.store import Change, Rows, Unit
 from interlock.usecases.draft import Draft, Ids, resume_id
-from interlock.usecases.passes import executing, lose_claims, past_calls, try_anew
+from interlock.usecases.passes import ask_about, executing, lose_claims, past_calls, try_anew
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Who wants to drive which run. `process` None only records the run for the workers."""
+    """Who wants to drive which run. `process` None only records the run for the workers.
+
+    With `thread` the run is one input of a conversation: a new one ends what the thread was at before, `input` is
+    what a worker needs to go on, and a run that has finished can be gone on with.
+    """
 
     run: RunId
     agent: str
@@ -28,6 +34,7 @@ class Entry:
     owner: str = ""
     versions: Versions = Versions()
     ticket: Ticket | None = None
+    thread: str = ""
 
 
 def enter_run(entry: Entry, ids: Ids, run_key: Callable[[RunId], bytes]) -> Unit[PassGrant]:
@@ -43,11 +50,13 @@ def enter_run(entry: Entry, ids: Ids, run_key: Callable[[RunId], bytes]) -> Unit
                     "process_lost", "this process was silent for longer than its lease", "Start the run again."
                 )
         if run is None:
+            if entry.thread:
+                _move_on(draft, entry)
             run = _start(draft, entry)
             return draft.change(PassGrant(run, run_key(run.id), ()))
         _same_job(run, entry)
-        if run.state is RunState.FINISHED or entry.process is None:
-            over = run.state is RunState.FINISHED
+        over = run.state is RunState.FINISHED and not entry.thread
+        if over or entry.process is None:
             return draft.change(PassGrant(run, run_key(run.id), past_calls(rows, run.id) if over else (), over=over))
         _may_enter(rows, run)
         if run.state is RunState.RUNNING and run.process is not None:
@@ -93,6 +102,7 @@ def _start(draft: Draft, entry: Entry) -> Run:
         process=entry.process,
         versions=entry.versions,
         ticket=entry.ticket,
+        thread=entry.thread,
     )
     draft.put(run)
     body: dict[str, Json] = {"agent": run.agent, "workflow": run.workflow}
@@ -104,7 +114,27 @@ def _start(draft: Draft, entry: Entry) -> Run:
     return run
 
 
+def _move_on(draft: Draft, entry: Entry) -> None:
+    """End what the thread was at: nobody comes back to it, and no late approval may run it."""
+    before = draft.rows.unended_run(entry.agent, entry.thread)
+    if before is None:
+        return
+    if before.state is RunState.RUNNING:
+        _may_enter(draft.rows, before)
+    for action in draft.rows.actions_of_run(before.id):
+        if action.state in (ActionState.HELD, ActionState.CLEARED):
+            left = move(action, draft.card(action), Supersede("the conversation went on without it"), draft.rows.now)
+            ask_about(draft, draft.moved(left))
+    if before.state is RunState.RUNNING and before.process is not None:
+        lose_claims(draft, before.process, executing(draft.rows, before.process, before.id))
+    draft.put(replace(before, state=RunState.CANCELLED, process=None, attention=before.attention))
+    draft.tell(EventType.RUN_CANCELLED, actor=entry.owner, run=before, body={"reason": "the conversation went on"})
+    draft.finish_work(resume_id(before))
+
+
 def _same_job(run: Run, entry: Entry) -> None:
+    if entry.thread and run.thread == entry.thread:
+        return
     if run.workflow != entry.workflow or (entry.input is not None and run.input != entry.input):
         was = run.workflow or "a plain run"
         raise RunError(

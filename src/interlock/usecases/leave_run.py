@@ -115,7 +115,12 @@ def _diverged(draft: Draft, run: Run, report: PassReport) -> Run:
     )
 
 
+def _between(_: Draft, run: Run, __: PassReport) -> Run:
+    return run
+
+
 _END = {
+    PassEnd.BETWEEN: _between,
     PassEnd.WAITING: _waiting,
     PassEnd.FINISHED: _finished,
     PassEnd.FAILED: _failed,

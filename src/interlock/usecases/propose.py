@@ -9,9 +9,9 @@ from datetime import datetime
 from interlock.canonical import Json
 from interlock.domain.action import Action, ActionKind, ActionRequest, ActionState, Claim, RefusalKind, Revision, Traits
 from interlock.domain.commands import Expire, Take
-from interlock.domain.errors import Diverged
+from interlock.domain.errors import CallError, Diverged
 from interlock.domain.events import EventType
-from interlock.domain.ids import ActionId, Digest, EffectHash, InterruptId
+from interlock.domain.ids import ActionId, CallKey, Digest, EffectHash, InterruptId
 from interlock.domain.lifecycle import Opening, begin, due, move
 from interlock.domain.ruling import Ruling
 from interlock.domain.run import Run
@@ -49,6 +49,7 @@ def propose(proposal: Proposal, ids: Ids) -> Unit[Standing]:
         run = driven(rows, request.run, request.pass_no, request.process)
         found = rows.action_of_call(request.run, request.call_key)
         if found is not None:
+            _same_call(rows, found, proposal)
             return _found(draft, found)
         still_ruled_by(rows, proposal.agent, proposal.epoch)
         if request.unseen and not run.accept_divergence:
@@ -61,6 +62,17 @@ def propose(proposal: Proposal, ids: Ids) -> Unit[Standing]:
         return _begin(draft, run, proposal)
 
     return unit
+
+
+def _same_call(rows: Rows, found: Action, proposal: Proposal) -> None:
+    """A name stands for one call: with other arguments it is not that call, and nothing that was said of it holds."""
+    first = rows.revision(found.id, 1) if proposal.request.named else None
+    if first is not None and first.effect_hash != proposal.effect:
+        raise CallError(
+            "call_changed",
+            f"{found.tool} was proposed under the same call id with other arguments, so it was not run",
+            "Give every call an id of its own; what changes a call must do so before it is proposed.",
+        )
 
 
 def _found(draft: Draft, action: Action) -> Change[Standing]:
@@ -105,7 +117,7 @@ def _begin(draft: Draft, run: Run, proposal: Proposal) -> Change[Standing]:
     opening = Opening(
         InterruptId(draft.ids()),
         repeated=_repeated(same),
-        duplicate=_duplicate(same, now) if traits.guards_repetition else "",
+        duplicate=_duplicate(same, now, request.history) if _guards_repetition(request, traits) else "",
         nested=f"{spec.name} would pause inside {request.inside}, which cannot pause" if request.inside else "",
         over_ticket=_beyond(run, request, now),
     )
@@ -164,9 +176,14 @@ def _repeated(same: Sequence[tuple[Action, int]]) -> str:
     return ""
 
 
-def _duplicate(same: Sequence[tuple[Action, int]], now: datetime) -> str:
+def _guards_repetition(request: ActionRequest, traits: Traits) -> bool:
+    """Whether an equal effect is suspicious: also under a name of its own, if the history lost the first one's end."""
+    return traits.guards_repetition or (request.named and not traits.reruns)
+
+
+def _duplicate(same: Sequence[tuple[Action, int]], now: datetime, history: frozenset[CallKey]) -> str:
     for action, revision in same:
-        if revision != action.revision:
+        if revision != action.revision or action.call_key in history:
             continue
         if action.state is ActionState.DONE and action.settled_at is not None and action.fence:
             ago = max(0, round((now - action.settled_at).total_seconds()))

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from interlock.adapters.guard import outcomes
 from interlock.adapters.guard.asking import Pausing, answered
 from interlock.adapters.guard.checks import Checks
-from interlock.adapters.guard.drivers import Drivers, Flow, Pause, at_once
+from interlock.adapters.guard.drivers import Drivers, Flow, at_once
 from interlock.adapters.guard.executing import ACTIVE, Executor, pause_of
 from interlock.adapters.guard.frames import Frame, current, entered, pop, push
 from interlock.adapters.guard.free import UNCHANGING, Free
-from interlock.adapters.guard.places import Called, Join, Pass, Scope
-from interlock.adapters.guard.probing import ask
+from interlock.adapters.guard.places import Called, Join, Named, Pass, Scope
 from interlock.adapters.guard.rationale import saying, take
-from interlock.adapters.guard.telling import NOTHING, shown_anew, tell
+from interlock.adapters.guard.telling import NOTHING, tell
 from interlock.adapters.guard.tool import Tool, bind, earlier_forms, encode
+from interlock.adapters.guard.waiting import Waiting
 from interlock.domain.action import (
-    Action,
     ActionKind,
     ActionRequest,
     ActionState,
@@ -30,17 +29,21 @@ from interlock.domain.action import (
     Rationale,
     arguments_bytes,
 )
-from interlock.domain.commands import Outcome, OutcomeKind
+from interlock.domain.commands import OutcomeKind
 from interlock.domain.decision import Verdict
 from interlock.domain.errors import CallError, Diverged, RunError, StoreError
 from interlock.domain.ids import ActionId
-from interlock.domain.lifecycle import MAX_TRIES, may_rerun
 from interlock.ports.gate import Gate, Standing
 from interlock.ports.runtime import Runtime
 from interlock.schema import fill
 
-POLL_S = 1.0
-"""The slow poll behind every wake-up hint, in seconds."""
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call that the gate has seen: what was asked, and how it stands."""
+
+    request: ActionRequest
+    standing: Standing
 
 
 class Interceptor:
@@ -51,7 +54,8 @@ class Interceptor:
         self.runtime = runtime
         self.checks = Checks()
         self._executor = Executor(gate, runtime, self.checks)
-        self._drivers = Drivers(runtime.wait_for_change, self._leave)
+        self._waiting = Waiting(gate, runtime, self.checks)
+        self.drivers = Drivers(runtime.wait_for_change, self._leave)
 
     # -- the two ways in ------------------------------------------------------------------------
 
@@ -67,7 +71,7 @@ class Interceptor:
         free_of_charge = self.gate.is_free(tool.spec)
         if free_of_charge and self._screened(frame):
             values = bind(tool, args, kwargs)
-            checked = cast("Checked | None", self._drivers.drive(self._screen(tool, frame, values), frame.scope))
+            checked = cast("Checked | None", self.drivers.drive(self._screen(tool, frame, values), frame.scope))
         if free_of_charge and checked is None:
             free = Free(tool, frame, frame.scope, args if plain else bind(tool, args, kwargs))
             if free.past is not None:
@@ -90,7 +94,7 @@ class Interceptor:
             self._tell(free, value)
             return value
         flow = self._gated(tool, frame, bind(tool, args, kwargs), receiver, said, checked)
-        return self._drivers.drive(flow, frame.scope)
+        return self.drivers.drive(flow, frame.scope)
 
     async def call_async(
         self, tool: Tool, receiver: tuple[object, ...], args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -103,7 +107,7 @@ class Interceptor:
         free_of_charge = self.gate.is_free(tool.spec)
         if free_of_charge and self._screened(frame):
             screen = self._screen(tool, frame, values)
-            checked = cast("Checked | None", await self._drivers.drive_async(screen, frame.scope))
+            checked = cast("Checked | None", await self.drivers.drive_async(screen, frame.scope))
         if free_of_charge and checked is None:
             free = Free(tool, frame, frame.scope, values)
             if free.past is not None:
@@ -120,17 +124,17 @@ class Interceptor:
                 self._record(free)
             self._tell(free, value)
             return value
-        return await self._drivers.drive_async(self._gated(tool, frame, values, receiver, said, checked), frame.scope)
+        return await self.drivers.drive_async(self._gated(tool, frame, values, receiver, said, checked), frame.scope)
 
     def ask(self, tool: Tool, values: dict[str, object], asking: Asking) -> object:
         """Ask people; the flow is that of a call which is held whatever happens."""
         frame = self._frame(tool)
-        return self._drivers.drive(self._gated(tool, frame, values, (), None, Checked(), asking), frame.scope)
+        return self.drivers.drive(self._gated(tool, frame, values, (), None, Checked(), asking), frame.scope)
 
     def pause(self, pausing: Pausing) -> dict[str, object]:
         """Report a pause that is not ours, and wait for its answer as for any decision."""
         frame = self._frame(pausing.tool)
-        return cast("dict[str, object]", self._drivers.drive(self._observed(pausing, frame), frame.scope))
+        return cast("dict[str, object]", self.drivers.drive(self._observed(pausing, frame), frame.scope))
 
     def _screened(self, frame: Frame) -> bool:
         """Whether a call that nobody need be asked about has to be looked at all the same."""
@@ -213,14 +217,50 @@ class Interceptor:
         asking: Asking | None = None,
     ) -> Flow:
         """Propose, and do what the store's answer says until the call has an end."""
-        pass_ = frame.scope.pass_
-        request, past = self._place(tool, frame, values, said or saying.get(), asking)
-        known = past.action if past is not None else None
+        prepared = yield from self.prepare(tool, frame, values, said, checked, asking)
+        _, value = yield from self.carry_out(tool, frame, prepared, receiver)
+        return value
+
+    def prepare(
+        self,
+        tool: Tool,
+        frame: Frame,
+        values: Mapping[str, object],
+        said: Rationale | None = None,
+        checked: Checked | None = None,
+        asking: Asking | None = None,
+        named: Named | None = None,
+    ) -> Generator[Any, Any, Prepared]:
+        """Find the call's place, have the team's checks look at it, and propose it.
+
+        `named` is the call's identity where the framework gives it one.
+        """
+        request, past = self._place(tool, frame, values, said or saying.get(), asking, named)
         if checked is None and past is None:
             checked = yield from self.checks.ask(tool, frame.scope, values)
         if checked is not None and (checked.objections or checked.notes):
             request = replace(request, checked=checked)
-        standing = yield from self._stand(tool, pass_, request, known, self.gate.propose)
+        known = past.action if past is not None else None
+        return Prepared(request, (yield from self._stand(tool, frame.scope.pass_, request, known, self.gate.propose)))
+
+    def settle_down(self, tool: Tool, frame: Frame, prepared: Prepared) -> Generator[Any, Any, Prepared]:
+        """Wait, or pause the run, until the call may be claimed or has ended; claims nothing that people approved."""
+        request, standing = prepared.request, prepared.standing
+        while standing.claim is None and standing.action.state in ACTIVE:
+            action = standing.action
+            if not standing.frozen and (
+                action.state is ActionState.CLEARED
+                or (action.state is ActionState.EXECUTING and action.traits.composite)
+            ):
+                break
+            standing = yield from self._waiting.go_on(tool, frame.scope, request, standing, None)
+        return Prepared(request, standing)
+
+    def carry_out(
+        self, tool: Tool, frame: Frame, prepared: Prepared, receiver: tuple[object, ...] = ()
+    ) -> Generator[Any, Any, tuple[Standing, object]]:
+        """Do what the store's answer says until the call has an end: its standing then, and what it returns."""
+        pass_, request, standing = frame.scope.pass_, prepared.request, prepared.standing
         cause: BaseException | None = None
         while True:
             if standing.claim is not None:
@@ -228,16 +268,16 @@ class Interceptor:
                     tool, frame, request, standing, standing.claim, receiver
                 )
                 if standing.action.state is ActionState.DONE and cause is None and not standing.action.answered_by:
-                    return value
+                    return standing, value
                 continue
             if standing.action.state in (ActionState.DONE, ActionState.ROLLBACK_CONFLICT):
-                return outcomes.result_of(standing.action, tool.result, self.runtime.blob)
+                return standing, outcomes.result_of(standing.action, tool.result, self.runtime.blob)
             error = outcomes.ending_error(standing.action, tool.no_effect_on)
             if error is not None:
                 raise error from cause
             if pass_.grant.over:
                 raise RunError("finished", f"run {pass_.run_id} has finished without {tool.spec.name}")
-            standing = yield from self._go_on(tool, frame.scope, request, standing, cause)
+            standing = yield from self._waiting.go_on(tool, frame.scope, request, standing, cause)
 
     def _observed(self, pausing: Pausing, frame: Frame) -> Flow:
         """Report the pause, wait for people, and hand their answer over."""
@@ -250,7 +290,7 @@ class Interceptor:
         standing = yield from self._stand(tool, pass_, request, known, self.gate.report_pause)
         while (answer := self.gate.answer(standing.action.id)) is None:
             why = f"{tool.spec.name} waits for an answer"
-            standing = yield from self._wait_or_park(frame.scope, standing, why, None)
+            standing = yield from self._waiting.wait_or_park(frame.scope, standing, why, None)
         guarded = pausing.guarded and not self.gate.is_free(tool.spec)
         if guarded and answer.verdict in (Verdict.APPROVE, Verdict.MODIFY):
             # The call that follows is this action: it finds its card and takes its claim.
@@ -286,7 +326,13 @@ class Interceptor:
         return self.gate.look(known)
 
     def _place(
-        self, tool: Tool, frame: Frame, values: Mapping[str, object], said: Rationale, asking: Asking | None
+        self,
+        tool: Tool,
+        frame: Frame,
+        values: Mapping[str, object],
+        said: Rationale,
+        asking: Asking | None,
+        named: Named | None = None,
     ) -> tuple[ActionRequest, PastCall | None]:
         scope, pass_ = frame.scope, frame.scope.pass_
         encoded, occurrence = encode(tool, values, check=True), tool.occurrence(values)
@@ -295,9 +341,12 @@ class Interceptor:
         name = f"pause:{spec.name}" if pause else spec.name  # the call itself comes later, and has a place of its own
         call = Called(name, spec.target, data, occurrence, tool.twin(values))
         joined = None if pause else pass_.joined(scope, call)
-        place, missing = (
-            pass_.place(scope, call, lambda: earlier_forms(tool, values, encoded)) if joined is None else (joined, None)
-        )
+        if joined is not None:
+            place, missing = joined, None
+        elif named is not None:
+            place, missing = pass_.place_named(scope, spec.name, named), None
+        else:
+            place, missing = pass_.place(scope, call, lambda: earlier_forms(tool, values, encoded))
         key, seq, past = place
         new = past is None and (missing is None or pass_.grant.run.accept_divergence) and not pass_.grant.over
         told = tell(tool, encoded) if new else NOTHING
@@ -312,7 +361,9 @@ class Interceptor:
             seq=seq,
             parent=frame.parent,
             inside=frame.inside,
-            own_call_id=occurrence is not None,
+            own_call_id=occurrence is not None or named is not None,
+            named=named is not None,
+            history=named.history if named is not None else frozenset(),
             unseen=pass_.told(missing) if missing is not None else "",
             rationale=said,
             asking=asking,
@@ -321,72 +372,3 @@ class Interceptor:
             slices=told.slices,
         )
         return request, past
-
-    def _go_on(
-        self, tool: Tool, scope: Scope, request: ActionRequest, standing: Standing, cause: BaseException | None
-    ) -> Generator[Any, Any, Standing]:
-        """One step for an action that is not over: claim it, probe it, wait, or pause the run."""
-        action = standing.action
-        if standing.frozen:
-            return (
-                yield from self._wait_or_park(
-                    scope,
-                    standing,
-                    f"everything of this {standing.frozen} is frozen"
-                    if standing.frozen != "all"
-                    else "everything is frozen",
-                    cause,
-                )
-            )
-        if action.state is ActionState.CLEARED:
-            request = yield from self.checks.ask_again(tool, scope, request, action, self.runtime)
-        if action.state is ActionState.CLEARED or (action.state is ActionState.EXECUTING and action.traits.composite):
-            return cast("Standing", (yield self.gate.claim(shown_anew(tool, request, action, self.runtime), action.id)))
-        if action.state is ActionState.HELD:
-            return (yield from self._wait_or_park(scope, standing, f"{action.tool} waits for a decision", cause))
-        if action.state is ActionState.EXECUTING:
-            yield from self._idle(scope, standing, POLL_S)
-            return self.gate.look(action.id)
-        # In doubt: rerun it if that is harmless, ask the tool's probe, else ask a person; who was asked answers.
-        asked = standing.interrupt is not None and standing.interrupt.open
-        if may_rerun(action) and not asked:
-            return cast("Standing", (yield self.gate.claim(request, action.id)))
-        if tool.probe is not None and not asked:
-            found = self._ask_probe(tool, action)
-            # Like any rerun, one that the probe allows is tried so often and no more; then a person is asked.
-            if found is not None and (found[0] or action.tries < MAX_TRIES):
-                happened, outcome = found
-                return cast("Standing", (yield self.gate.probed(action.id, request.process, happened, outcome)))
-        parked = cast(
-            "Standing",
-            (yield self.gate.park(action.id, request.process, f"it is not known whether {action.tool} happened")),
-        )
-        return (yield from self._wait_or_park(scope, parked, f"it is not known whether {action.tool} happened", cause))
-
-    def _wait_or_park(
-        self, scope: Scope, standing: Standing, why: str, cause: BaseException | None
-    ) -> Generator[Any, Any, Standing]:
-        """Hold the caller for as long as `wait=` allows, then pause the run."""
-        pass_, pause = scope.pass_, pause_of(self.runtime, scope, standing, why)
-        if pass_.wait_left() > 0:
-            pass_.announce()
-        while (left := pass_.wait_left()) > 0:
-            yield from self._idle(scope, standing, min(left, POLL_S))
-            now = self.gate.look(standing.action.id)
-            if now.action != standing.action:
-                return now
-        raise pass_.park(scope, pause) from cause
-
-    def _idle(self, scope: Scope, standing: Standing, seconds: float) -> Generator[Any, Any, None]:
-        """Wait for a change; a caller that does not want to wait any longer pauses the run by that."""
-        try:
-            yield Pause(seconds)
-        except BaseException:
-            scope.pass_.park(
-                scope, pause_of(self.runtime, scope, standing, f"nobody waits any longer for {standing.action.tool}")
-            )
-            raise
-
-    def _ask_probe(self, tool: Tool, action: Action) -> tuple[bool, Outcome | None] | None:
-        """Ask the tool's probe whether it happened; None where it cannot tell (or raises)."""
-        return ask(tool, self.runtime.arguments(action.id), f"{action.id}.{action.revision}", self.runtime)

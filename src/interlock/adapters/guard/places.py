@@ -38,6 +38,20 @@ class Called:
     twin: object = None
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The identity that a framework gives a call, unique in the run: `ref`.
+
+    The arguments are no part of it: the same call with others is an error. `retry` counts how often the call was
+    made again, by something that retries, after it had failed. `history` are the keys of the calls that the framework's
+    own history holds.
+    """
+
+    ref: str
+    retry: int = 0
+    history: frozenset[CallKey] = frozenset()
+
+
 class Place(NamedTuple):
     """Where a call stands: its key, its order in the run, and its record in earlier passes."""
 
@@ -183,6 +197,22 @@ class Pass:
                     if self._key(scope, before, scope.made(before)) in scope.expected:
                         return self._place(scope, before), None
             return place, missing
+
+    def place_named(self, scope: Scope, tool: str, named: Named) -> Place:
+        """Find the place of a call that the framework names; a try after a failure is a place of its own."""
+        with self.lock:
+            attempt = 1 + named.retry
+            while True:
+                key = self.key_of(scope.path, tool, named.ref, attempt)
+                past = self.known.get(key)
+                if past is None or not past.retried:
+                    self.seen.add(key)
+                    return Place(key, past.seq if past is not None else self.next_seq(), past)
+                attempt += 1
+
+    def key_of(self, path: str, tool: str, ref: str, attempt: int = 1) -> CallKey:
+        """The key of a call that the framework names."""
+        return call_key(self.grant.run_key, path, tool, "", b"", 0, ref, attempt)
 
     def joined(self, scope: Scope, call: Called) -> Place | None:
         """The place of a guarded call that people have answered for already, as a pause: the same action, once."""

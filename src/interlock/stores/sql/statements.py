@@ -96,6 +96,11 @@ RUNS = _limited(_LISTED)
 RUNS_AFTER = _limited(
     _LISTED.where(tuple_(t.runs.c.started_at, t.runs.c.id) < tuple_(bindparam("started_at"), bindparam("id")))
 )
+UNENDED_RUN = _compiled(
+    select(t.runs)
+    .where(t.runs.c.agent == bindparam("agent"), t.runs.c.thread == bindparam("thread"), t.UNENDED)
+    .order_by(t.runs.c.started_at.desc(), t.runs.c.id.desc())
+)
 RUNS_OF_PROCESS = _compiled(
     select(t.runs).where(t.runs.c.process == bindparam("process"), t.DRIVEN).order_by(t.runs.c.started_at, t.runs.c.id)
 )

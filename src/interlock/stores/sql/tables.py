@@ -30,6 +30,8 @@ CLAIMED = text("state IN ('executing', 'rolling_back')")
 """Actions that hold a claim. Text, as an index and the queries that use it must say this in the same words."""
 DRIVEN = text("state = 'running'")
 """Runs that a process drives."""
+UNENDED = text("thread <> '' AND state NOT IN ('finished', 'cancelled')")
+"""Runs of a thread that may still go on."""
 OPEN = text("ending IS NULL")
 """Cards that nobody has answered."""
 LIVE = text("lost = 0")
@@ -103,6 +105,12 @@ runs = Table(
 )
 Index("runs_listed", runs.c.state, runs.c.started_at, runs.c.id)
 Index("runs_driven", runs.c.process, sqlite_where=DRIVEN, postgresql_where=DRIVEN)
+Index(
+    "runs_unended",
+    *(runs.c.agent, runs.c.thread, runs.c.started_at, runs.c.id),
+    sqlite_where=UNENDED,
+    postgresql_where=UNENDED,
+)
 
 actions = Table(
     "actions",

@@ -82,6 +82,9 @@ class SqliteRows:
     def runs_of_process(self, process: ProcessId) -> Sequence[Run]:
         return self._all(s.RUNS_OF_PROCESS, r.read_run, pack(process))
 
+    def unended_run(self, agent: str, thread: str) -> Run | None:
+        return self._one(s.UNENDED_RUN, r.read_run, agent, thread)
+
     def process(self, process: ProcessId) -> Process | None:
         return self._one(s.PROCESS, r.read_process, pack(process))
 
