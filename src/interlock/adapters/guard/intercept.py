@@ -344,7 +344,7 @@ class Interceptor:
         if joined is not None:
             place, missing = joined, None
         elif named is not None:
-            place, missing = pass_.place_named(scope, spec.name, named), None
+            place, missing = pass_.place_named(spec.name, named), None
         else:
             place, missing = pass_.place(scope, call, lambda: earlier_forms(tool, values, encoded))
         key, seq, past = place

@@ -40,13 +40,14 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The identity that a framework gives a call, unique in the run: `ref`.
+    """The identity that a framework gives a call: `ref`, unique in that part of the run that `path` names.
 
     The arguments are no part of it: the same call with others is an error. `retry` counts how often the call was
     made again, by something that retries, after it had failed. `history` are the keys of the calls that the framework's
     own history holds.
     """
 
+    path: str
     ref: str
     retry: int = 0
     history: frozenset[CallKey] = frozenset()
@@ -198,12 +199,12 @@ class Pass:
                         return self._place(scope, before), None
             return place, missing
 
-    def place_named(self, scope: Scope, tool: str, named: Named) -> Place:
+    def place_named(self, tool: str, named: Named) -> Place:
         """Find the place of a call that the framework names; a try after a failure is a place of its own."""
         with self.lock:
             attempt = 1 + named.retry
             while True:
-                key = self.key_of(scope.path, tool, named.ref, attempt)
+                key = self.key_of(named.path, tool, named.ref, attempt)
                 past = self.known.get(key)
                 if past is None or not past.retried:
                     self.seen.add(key)

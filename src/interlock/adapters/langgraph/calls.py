@@ -1,0 +1,365 @@
+"""What a guarded LangChain tool does when it is called, in any graph."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+
+from interlock.adapters.guard.drivers import Flow
+from interlock.adapters.guard.frames import Frame, current, entered, running_task
+from interlock.adapters.guard.guards import Guards
+from interlock.adapters.guard.intercept import Prepared
+from interlock.adapters.guard.outcomes import ending_error, result_of
+from interlock.adapters.guard.places import Named, Pass
+from interlock.adapters.guard.rationale import saying, take
+from interlock.adapters.guard.tool import Tool
+from interlock.adapters.langgraph.borders import cross, executing
+from interlock.adapters.langgraph.places import (
+    Spot,
+    named_call,
+    named_scope,
+    require_pausable,
+    run_name,
+    spot_of,
+    turn_of,
+)
+from interlock.adapters.langgraph.telling import message_of, refusal, told
+from interlock.adapters.langgraph.threads import Threads, Whose, threads_of
+from interlock.adapters.langgraph.tools import Bubbled, GuardedTool, ToolCall, called, calling, unpack
+from interlock.domain.action import ActionState, Rationale
+from interlock.domain.errors import CallError, InterlockError, Interrupted, Refused, ResultNotStored, RolledBack
+from interlock.ports.gate import Standing
+
+TELLABLE = (Refused, ResultNotStored, RolledBack)
+"""What a model is told instead of a result; everything else is the program's business."""
+
+MAY_RUN = (ActionState.CLEARED, ActionState.EXECUTING, ActionState.FAILED)
+"""States in which a call goes on to its tool: to claim, to enter a composite again, to hear of its failure there."""
+
+_handed: ContextVar[dict[str, Prepared]] = ContextVar("interlock_handed")
+"""Calls that a middleware has proposed and whose tool may now claim: by their name, each taken out by the tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """One call under way: where, by whom, with what."""
+
+    tool: GuardedTool
+    body: Tool
+    call: ToolCall
+    values: Mapping[str, Any]
+    spot: Spot
+    pass_: Pass
+    frame: Frame
+    named: Named | None
+    said: Rationale
+    own_pass: bool
+
+    @property
+    def key(self) -> str:
+        """What names the call among those under way."""
+        return f"{self.spot.path}/{self.named.ref}" if self.named is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """What came of proposing a call: `doing` where its tool may run now, else the model's `answer`."""
+
+    doing: Doing | None = None
+    prepared: Prepared | None = None
+    answer: Any = None
+
+
+class Calls:
+    """Calls of the tools of one agent. `workflow` names what can go on with its runs."""
+
+    def __init__(self, guards: Guards, agent: str, workflow: str = "") -> None:
+        self.guards = guards
+        self.agent = agent
+        self.workflow = workflow
+        self.threads: Threads = threads_of(guards)
+        self._failed: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
+
+    # -- a tool is called ---------------------------------------------------------------------------
+
+    def call(self, tool: GuardedTool, input: Any, config: RunnableConfig | None, options: Mapping[str, Any]) -> Any:
+        """`invoke` of a guarded tool."""
+        call, spot = _read(tool, input, config, options), spot_of(cast("Any", config)) or here()
+        if spot is None:
+            return self._plainly(tool, call)
+        try:
+            doing = self._begin(tool, tool.sync, call, spot)
+        except CallError as error:
+            return self._unfit(tool, call, error)
+        try:
+            with entered(doing.frame), executing(spot.task):
+                return self._done(doing, self._carry(doing))
+        except BaseException as error:
+            return self._ended(doing, error)
+        finally:
+            self._leave(doing)
+
+    async def call_async(
+        self, tool: GuardedTool, input: Any, config: RunnableConfig | None, options: Mapping[str, Any]
+    ) -> Any:
+        """`ainvoke` of a guarded tool."""
+        call, spot = _read(tool, input, config, options), spot_of(cast("Any", config)) or here()
+        if spot is None:
+            return await self._plainly_async(tool, call)
+        try:
+            doing = await asyncio.to_thread(self._begin, tool, tool.asynchronous, call, spot, running_task())
+        except CallError as error:
+            return self._unfit(tool, call, error)
+        try:
+            with entered(doing.frame), executing(spot.task):
+                return self._done(doing, await self._carry_async(doing))
+        except BaseException as error:
+            return self._ended(doing, error)
+        finally:
+            if doing.own_pass:
+                await asyncio.to_thread(self._leave, doing)
+
+    # -- a middleware sees a call -------------------------------------------------------------------
+
+    def propose(self, tool: GuardedTool, tool_call: Mapping[str, Any], config: RunnableConfig) -> Proposed:
+        """Propose a model's call and wait for people, before anything that a middleware inside may do."""
+        call, spot = _of_model(tool, tool_call, config)
+        try:
+            doing = self._begin(tool, tool.sync, call, spot)
+        except CallError as error:
+            return Proposed(answer=self._unfit(tool, call, error))
+        try:
+            if self._asks_nobody(doing):
+                return Proposed(doing)
+            with entered(doing.frame):
+                drivers = self.guards.interceptor.drivers
+                return self._proposed(doing, cast("Prepared", drivers.drive(self._ask(doing), doing.frame.scope)))
+        except BaseException as error:
+            return self._not_proposed(doing, error)
+
+    async def propose_async(self, tool: GuardedTool, tool_call: Mapping[str, Any], config: RunnableConfig) -> Proposed:
+        """The same from asynchronous code."""
+        call, spot = _of_model(tool, tool_call, config)
+        try:
+            doing = await asyncio.to_thread(self._begin, tool, tool.asynchronous, call, spot, running_task())
+        except CallError as error:
+            return Proposed(answer=self._unfit(tool, call, error))
+        try:
+            if self._asks_nobody(doing):
+                return Proposed(doing)
+            with entered(doing.frame):
+                drivers = self.guards.interceptor.drivers
+                asked = await drivers.drive_async(self._ask(doing), doing.frame.scope)
+                return self._proposed(doing, cast("Prepared", asked))
+        except BaseException as error:
+            return self._not_proposed(doing, error)
+
+    def _asks_nobody(self, doing: Doing) -> bool:
+        """Whether the tool itself sees to everything: a free call, or one that no message names."""
+        return doing.named is None or self._free(doing)
+
+    def _proposed(self, doing: Doing, prepared: Prepared) -> Proposed:
+        standing = prepared.standing
+        if standing.claim is not None or standing.action.state in MAY_RUN:
+            return Proposed(doing, prepared)
+        error = ending_error(standing.action, doing.body.no_effect_on)
+        if error is not None:
+            raise error
+        value = result_of(standing.action, doing.body.result, self.guards.runtime.blob)
+        answer = self._told(doing, standing, value)
+        self._leave(doing)
+        return Proposed(answer=answer)
+
+    def _not_proposed(self, doing: Doing, error: BaseException) -> Proposed:
+        try:
+            return Proposed(answer=self._ended(doing, error))
+        finally:
+            self._leave(doing)
+
+    @contextmanager
+    def handing(self, proposed: Proposed) -> Generator[None]:
+        """Let the tool take up what was proposed; what it does not take up is given back at the end."""
+        doing, prepared = cast("Doing", proposed.doing), proposed.prepared
+        ours = {**_handed.get({}), **({} if prepared is None else {doing.key: prepared})}
+        token = _handed.set(ours)
+        try:
+            yield
+        finally:
+            _handed.reset(token)
+            left = ours.get(doing.key)
+            claim = left.standing.claim if left is not None else None
+            try:
+                if claim is not None:
+                    self.guards.gate.give_back(claim.action, self.guards.runtime.process, claim.fence).result()
+            finally:
+                self._leave(doing)
+
+    # -- the parts ----------------------------------------------------------------------------------
+
+    def _begin(self, tool: GuardedTool, body: Tool, call: ToolCall, spot: Spot, task: object = None) -> Doing:
+        given, said = call.args, None
+        if tool.sync.spec.asks_rationale:
+            given, said = take(given, saying.get())
+        values = tool.values(given)
+        outer = current()
+        joined = outer is not None and self.threads.holds(outer.scope.pass_)
+        if outer is not None and joined:
+            pass_ = outer.scope.pass_
+        else:
+            require_pausable(spot, tool.name)
+            pass_ = self.threads.enter(self._whose(spot))
+        try:
+            scope = outer.scope if outer is not None and joined else self.threads.scope(pass_, spot.scope)
+            named, message = None, None
+            if call.id is not None:
+                worst = tool.sync.spec.worst.value
+                named, message = named_call(
+                    pass_, spot, tool.name, call.id, self._retries(spot, call.id),
+                    with_history=worst in ("irreversible", "compensable"),
+                )  # fmt: skip
+            if named is not None:
+                scope = named_scope(pass_, named, scope)
+            inside, parent = (outer.inside, outer.parent) if outer is not None and joined else ("", None)
+            frame = Frame(scope, inside, parent, task or running_task())
+            reasons = _reasons(said or saying.get(), message)
+            return Doing(tool, body, call, values, spot, pass_, frame, named, reasons, not joined)
+        except BaseException:
+            if not joined:
+                self.threads.leave(pass_)
+            raise
+
+    def _whose(self, spot: Spot) -> Whose:
+        inner = spot.path.rpartition("|")[0]
+        thread = spot.thread + (f" {inner}" if inner else "")
+        return Whose(run_name(self.agent, thread, turn_of(spot.messages())), self.agent, thread, self.workflow)
+
+    def _leave(self, doing: Doing) -> None:
+        if doing.own_pass:
+            self.threads.leave(doing.pass_)
+
+    def _free(self, doing: Doing) -> bool:
+        return self.guards.gate.is_free(doing.body.spec)
+
+    def _ask(self, doing: Doing) -> Flow:
+        interceptor = self.guards.interceptor
+        prepared = yield from interceptor.prepare(doing.body, doing.frame, doing.values, doing.said, named=doing.named)
+        return (yield from interceptor.settle_down(doing.body, doing.frame, prepared))
+
+    def _flow(self, doing: Doing) -> Flow:
+        interceptor = self.guards.interceptor
+        prepared = _handed.get({}).pop(doing.key, None) if doing.named is not None else None
+        if prepared is None:
+            prepared = yield from interceptor.prepare(
+                doing.body, doing.frame, doing.values, doing.said, named=doing.named
+            )
+        return (yield from interceptor.carry_out(doing.body, doing.frame, prepared))
+
+    def _carry(self, doing: Doing) -> tuple[Standing | None, Any]:
+        token = calling(doing.call)
+        try:
+            interceptor = self.guards.interceptor
+            if self._free(doing):
+                return None, interceptor.call(doing.body, (), (), doing.values)
+            return cast("Any", interceptor.drivers.drive(self._flow(doing), doing.frame.scope))
+        finally:
+            called(token)
+
+    async def _carry_async(self, doing: Doing) -> tuple[Standing | None, Any]:
+        token = calling(doing.call)
+        try:
+            interceptor = self.guards.interceptor
+            if self._free(doing):
+                return None, await interceptor.call_async(doing.body, (), (), doing.values)
+            return cast("Any", await interceptor.drivers.drive_async(self._flow(doing), doing.frame.scope))
+        finally:
+            called(token)
+
+    def _done(self, doing: Doing, carried: tuple[Standing | None, Any]) -> Any:
+        standing, value = carried
+        if standing is None:
+            return message_of(doing.tool.name, doing.call.id, unpack(value))
+        return self._told(doing, standing, value)
+
+    def _told(self, doing: Doing, standing: Standing, value: Any) -> Any:
+        return told(self.guards.runtime, standing.action, doing.tool.name, doing.call.id, unpack(value))
+
+    def _ended(self, doing: Doing, error: BaseException) -> Any:
+        """A call that ended without a result: what its caller gets instead, or what is raised."""
+        if isinstance(error, Interrupted):
+            cross(doing.spot.task, error)
+        if isinstance(error, Bubbled):
+            raise error.bubble from None
+        if isinstance(error, TELLABLE) and doing.call.id is not None:
+            return refusal(error, doing.tool.name, doing.call.id)
+        if isinstance(error, CallError) and error.code == "call_changed" and doing.call.id is not None:
+            return refusal(error, doing.tool.name, doing.call.id)
+        if isinstance(error, Exception) and not isinstance(error, InterlockError) and doing.call.id is not None:
+            self._count_failure(doing)
+        raise error
+
+    def _unfit(self, tool: GuardedTool, call: ToolCall, error: CallError) -> Any:
+        """Arguments that do not fit are the model's to mend; nothing was proposed."""
+        if error.code == "arguments_invalid" and call.id is not None:
+            return refusal(error, tool.name, call.id)
+        raise error
+
+    def _retries(self, spot: Spot, call_id: str) -> int:
+        return self._failed.get(spot.read, {}).get(call_id, 0) if spot.read is not None else 0
+
+    def _count_failure(self, doing: Doing) -> None:
+        """Something may call the tool again now: that is another try, and another action."""
+        if doing.spot.read is not None and doing.call.id is not None:
+            counts = self._failed.setdefault(doing.spot.read, {})
+            counts[doing.call.id] = counts.get(doing.call.id, 0) + 1
+
+    # -- outside any graph --------------------------------------------------------------------------
+
+    def _plainly(self, tool: GuardedTool, call: ToolCall) -> Any:
+        token = calling(call)
+        try:
+            value = self.guards.interceptor.call(tool.sync, (), (), tool.values(call.args))
+            return message_of(tool.name, call.id, unpack(value))
+        finally:
+            called(token)
+
+    async def _plainly_async(self, tool: GuardedTool, call: ToolCall) -> Any:
+        token = calling(call)
+        try:
+            value = await self.guards.interceptor.call_async(tool.asynchronous, (), (), tool.values(call.args))
+            return message_of(tool.name, call.id, unpack(value))
+        finally:
+            called(token)
+
+
+def _read(tool: GuardedTool, input: Any, config: RunnableConfig | None, options: Mapping[str, Any]) -> ToolCall:
+    """What `invoke` was given: a model's call, a dict of arguments, or a single argument."""
+    if isinstance(input, Mapping) and cast("Mapping[str, Any]", input).get("type") == "tool_call":
+        given, injected = tool.split(cast("Mapping[str, Any]", input["args"]))
+        return ToolCall(given, str(input["id"]), injected, config, options)
+    if isinstance(input, Mapping):
+        given, injected = tool.split(cast("Mapping[str, Any]", input))
+    else:
+        given, injected = {next(iter(tool.sync.parameters.names), "input"): input}, dict[str, Any]()
+    return ToolCall(given, None, injected, config, options)
+
+
+def _of_model(tool: GuardedTool, tool_call: Mapping[str, Any], config: RunnableConfig) -> tuple[ToolCall, Spot]:
+    spot = spot_of(cast("Any", config))
+    if spot is None:
+        raise CallError("outside_run", f"{tool.name} was called outside any graph, so it was not run", "")
+    return ToolCall(tool_call["args"], tool_call["id"], {}, config, {}), spot
+
+
+def _reasons(said: Rationale, message: AIMessage | None) -> Rationale:
+    """Why, in the agent's words: what it said for this call, else the text that came with it."""
+    if said.reasoning or message is None or not message.text:
+        return said
+    return replace(said, reasoning=message.text)

@@ -1,0 +1,129 @@
+"""Where code runs in a graph, and what the graph calls the calls of its model.
+
+Read from the configuration that LangGraph hands to every node and tool. Names that begin with
+`__pregel_` are its own; they are read here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables.config import var_child_runnable_config
+
+from interlock.adapters.guard.places import Named, Pass, Scope
+from interlock.domain.errors import CallError
+from interlock.domain.ids import RunId
+
+LONGEST_THREAD = 120
+"""Characters of a thread's id that stand in the name of its runs; a longer one is hashed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a running graph: its thread, the names of the graphs around it, the task.
+
+    `read` answers a channel of the graph's state as it was when the task began.
+    """
+
+    thread: str
+    path: str
+    task: str
+    read: Callable[[str, bool], Any] | None
+    durable: bool
+
+    @property
+    def scope(self) -> str:
+        """The name of what this very task does."""
+        return f"{self.path}:{self.task}"
+
+    def messages(self) -> Sequence[AnyMessage]:
+        """The conversation so far, or nothing where the graph keeps none."""
+        try:
+            found = self.read("messages", False) if self.read is not None else ()
+        except KeyError:
+            return ()
+        return cast("Sequence[AnyMessage]", found) if isinstance(found, list) else ()
+
+
+def spot_of(config: Mapping[str, Any] | None) -> Spot | None:
+    """The place that a configuration stands for; None outside any task of a graph."""
+    inside = cast("Mapping[str, Any]", (config or {}).get("configurable") or {})
+    task = inside.get("__pregel_task_id")
+    if task is None:
+        return None
+    names = str(inside.get("checkpoint_ns") or "")
+    path = "|".join(each.partition(":")[0] for each in names.split("|"))
+    saver = inside.get("__pregel_checkpointer")
+    return Spot(str(inside.get("thread_id") or ""), path, str(task), inside.get("__pregel_read"), saver is not None)
+
+
+def here() -> Spot | None:
+    """The place where this code runs."""
+    return spot_of(cast("Mapping[str, Any] | None", var_child_runnable_config.get()))
+
+
+def nested(config: Mapping[str, Any] | None) -> bool:
+    """Whether a graph that is called with this configuration is called inside another one."""
+    return spot_of(config) is not None or here() is not None
+
+
+def require_pausable(spot: Spot, what: str) -> None:
+    """Raise `CallError` where the graph keeps nothing: then it could not be paused."""
+    if not spot.thread or not spot.durable:
+        missing = "no thread id" if spot.durable else "no checkpointer"
+        raise CallError(
+            "cannot_pause",
+            f"{what} was called in a graph with {missing}, so it was not run",
+            'Compile the graph with checkpointer=…, and call it with config={"configurable": {"thread_id": "…"}}.',
+        )
+
+
+def turn_of(messages: Sequence[AnyMessage]) -> str:
+    """What tells one input of a conversation from the next: the last message of a person."""
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage):
+            return message.id or ""
+    return ""
+
+
+def run_name(agent: str, thread: str, turn: str) -> RunId:
+    """The run that one input of a thread is. The same in every process that sees the same state."""
+    shown = thread if len(thread) <= LONGEST_THREAD and thread.isprintable() else _short(thread, 32)
+    return RunId(f"{agent[:40]}:{shown}/{_short(turn, 8)}")
+
+
+def _short(text: str, length: int) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:length]
+
+
+def named_call(
+    pass_: Pass, spot: Spot, tool: str, call_id: str, retry: int, *, with_history: bool
+) -> tuple[Named | None, AIMessage | None]:
+    """The identity of a model's call: the message it stands in, and its id there. None where no message has it.
+
+    `with_history` adds the keys of all calls of the tool that the conversation holds.
+    """
+    messages = spot.messages()
+    for message in reversed(messages):
+        if isinstance(message, AIMessage) and message.id and any(each["id"] == call_id for each in message.tool_calls):
+            held = _calls(messages, tool) if with_history else ()
+            history = frozenset(pass_.key_of(spot.path, tool, f"{each.id}/{one}") for each, one in held)
+            return Named(spot.path, f"{message.id}/{call_id}", retry, history), message
+    return None, None
+
+
+def named_scope(pass_: Pass, named: Named, around: Scope) -> Scope:
+    """The scope of one call that has a name: siblings live and die on their own."""
+    return Scope(pass_, f"{named.path}#{_short(named.ref, 12)}", around)
+
+
+def _calls(messages: Sequence[AnyMessage], tool: str) -> Iterator[tuple[AIMessage, str]]:
+    for message in messages:
+        if isinstance(message, AIMessage):
+            for call in message.tool_calls:
+                if call["name"] == tool:
+                    yield message, call["id"] or ""

@@ -1,0 +1,144 @@
+"""Passes of graph runs: entered with the first guarded thing that a graph does, left with the last.
+
+A graph that was registered is one pass from its call to its end. A graph that was not tells nobody when
+it begins and ends; there a pass lasts as long as guarded calls are under way, and between two of them
+the run goes on outside any pass.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from interlock.adapters.guard.guards import Guards
+from interlock.adapters.guard.places import Pass, Scope
+from interlock.domain.ids import RunId
+from interlock.domain.run import PassEnd, PassReport, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """Which run is meant, and what is kept of it: `workflow` names what can go on with it."""
+
+    run: RunId
+    agent: str
+    thread: str
+    workflow: str = ""
+    input: bytes | None = None
+
+
+@dataclass(slots=True)
+class _Held:
+    entered: Future[Pass]
+    count: int = 1
+    left: Future[None] | None = None
+    scopes: dict[str, Scope] = field(default_factory=dict[str, Scope])
+
+
+class Threads:
+    """The passes of this process. One for each `Interlock`; safe to call from any thread."""
+
+    def __init__(self, guards: Guards) -> None:
+        self._guards = guards
+        self._lock = threading.Lock()
+        self._held: dict[RunId, _Held] = {}
+
+    def enter(self, whose: Whose) -> Pass:
+        """Enter the run, or join the pass that is under way here. Raises `RunError` as `Runtime.enter` does."""
+        while True:
+            with self._lock:
+                held = self._held.get(whose.run)
+                if held is None:
+                    mine = self._held[whose.run] = _Held(Future())
+                    break
+                if held.left is None:
+                    held.count += 1
+                    leaving = None
+                else:
+                    leaving = held.left
+            if leaving is None:
+                return held.entered.result()
+            leaving.exception()  # whatever came of it: then the run can be entered anew
+        guards = self._guards
+        try:
+            granted = guards.runtime.enter(
+                whose.run,
+                agent=whose.agent,
+                workflow=whose.workflow,
+                input=whose.input,
+                owner=guards.owner,
+                versions=guards.versions,
+                thread=whose.thread,
+            ).result()
+        except BaseException as error:
+            with self._lock:
+                del self._held[whose.run]
+            mine.entered.set_exception(error)
+            raise
+        pass_ = Pass(granted, lambda: 0.0, guards.runtime, lambda: None)
+        mine.entered.set_result(pass_)
+        return pass_
+
+    def leave(self, pass_: Pass, report: PassReport | None = None) -> Run | None:
+        """Give back what `enter` gave; the last one leaves the run, with `report` or as it stands."""
+        with self._lock:
+            held = self._held[pass_.run_id]
+            held.count -= 1
+            if held.count:
+                return None
+            held.left = Future()
+        try:
+            pass_.drain()
+            return self._guards.runtime.leave(pass_.run_id, pass_.number, report or standing_report(pass_)).result()
+        finally:
+            with self._lock:
+                del self._held[pass_.run_id]
+            held.left.set_result(None)
+
+    def holds(self, pass_: Pass) -> bool:
+        """Whether a pass is one of ours, and still under way."""
+        with self._lock:
+            held = self._held.get(pass_.run_id)
+            return held is not None and held.entered.done() and held.entered.result() is pass_
+
+    def scope(self, pass_: Pass, path: str) -> Scope:
+        """The scope of one task in this pass; the same one each time."""
+        with self._lock:
+            held = self._held[pass_.run_id]
+            return held.scopes.setdefault(path, Scope(pass_, path, None))
+
+    @contextmanager
+    def within(self, whose: Whose) -> Generator[Pass]:
+        """Be in the run for the block."""
+        pass_ = self.enter(whose)
+        try:
+            yield pass_
+        finally:
+            self.leave(pass_)
+
+
+def standing_report(pass_: Pass) -> PassReport:
+    """What there is to tell of a pass whose end nobody tells."""
+    seen, waits = frozenset(pass_.seen), tuple(dict.fromkeys(pass_.waits_for))
+    if pass_.diverged is not None:
+        return PassReport(PassEnd.DIVERGED, seen=seen, expected=pass_.diverged.expected, got=pass_.diverged.got)
+    if pass_.parked:
+        return PassReport(PassEnd.WAITING, seen=seen, waits_for=waits, broken=pass_.broken is not None)
+    return PassReport(PassEnd.BETWEEN, seen=seen)
+
+
+_threads: WeakKeyDictionary[Guards, Threads] = WeakKeyDictionary()
+_making = threading.Lock()
+
+
+def threads_of(guards: Guards) -> Threads:
+    """The one `Threads` of an `Interlock`."""
+    with _making:
+        found = _threads.get(guards)
+        if found is None:
+            found = _threads[guards] = Threads(guards)
+        return found

@@ -1,0 +1,254 @@
+"""A LangChain tool as the gate knows tools: its declaration from its schema, its body, what it returns.
+
+What a tool returns is kept as it is where it is plain content; messages with more than that, commands and lists of them
+are kept in LangGraph's own encoding.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from inspect import Parameter, Signature
+from typing import Annotated, Any, cast
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.errors import GraphBubbleUp
+from pydantic import BaseModel, Field, ValidationError
+
+from interlock.adapters.guard.tool import Keywords, Tool, bind, make_tool
+from interlock.domain.errors import CallError, NoEffect, SettingsError
+
+PACKED = "langgraph"
+"""The key under which a result stands that only LangGraph can read."""
+
+
+class Bubbled(BaseException):
+    """A pause of the graph's own, on its way through a guarded call: no failure of the tool."""
+
+    def __init__(self, bubble: GraphBubbleUp) -> None:
+        super().__init__(str(bubble))
+        self.bubble = bubble
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool: what the model gave, what the graph adds to it, and the configuration to run it with."""
+
+    args: Mapping[str, Any]
+    id: str | None
+    injected: Mapping[str, Any]
+    config: RunnableConfig | None
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedTool:
+    """A LangChain tool with its two bodies, synchronous and asynchronous, as tools of the gate."""
+
+    original: BaseTool
+    sync: Tool
+    asynchronous: Tool
+
+    @property
+    def name(self) -> str:
+        """The tool's name, as the model calls it."""
+        return self.sync.spec.name
+
+    def split(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the model gave, and what the graph injected."""
+        shown = self.sync.parameters.names
+        given = {name: value for name, value in args.items() if name in shown or not self._knows(name)}
+        return given, {name: value for name, value in args.items() if name not in given}
+
+    def _knows(self, name: str) -> bool:
+        """Whether it is a parameter that the graph fills in."""
+        schema = self.original.args_schema
+        return isinstance(schema, type) and name in cast("type[BaseModel]", schema).model_fields
+
+    def values(self, given: Mapping[str, Any]) -> dict[str, object]:
+        """The arguments as they will be shown and run: validated by the tool's own schema, defaults filled in.
+
+        Raises `CallError` `arguments_invalid`.
+        """
+        schema = self.original.args_schema
+        names = self.sync.parameters.names
+        if isinstance(schema, type) and issubclass(schema, BaseModel) and set(schema.model_fields) == set(names):
+            try:
+                checked = schema.model_validate(dict(given))
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                where = ".".join(str(each) for each in first["loc"]) or "args"
+                raise CallError(
+                    "arguments_invalid", f"{self.name}: args.{where}: {first['msg']}", "Nothing was proposed."
+                ) from None
+            return bind(self.sync, (), {name: getattr(checked, name) for name in names})
+        known = {name: value for name, value in given.items() if name in names}
+        return bind(self.sync, (), known)
+
+
+_call: ContextVar[ToolCall] = ContextVar("interlock_tool_call")
+"""The call whose body runs here."""
+
+
+def calling(call: ToolCall) -> Any:
+    """Say which call the next body belongs to; undo it with `called`."""
+    return _call.set(call)
+
+
+def called(token: Any) -> None:
+    """Undo `calling`."""
+    _call.reset(token)
+
+
+def guarded_tool(original: BaseTool, keywords: Keywords) -> GuardedTool:
+    """Read a LangChain tool. Raises `SettingsError` for what cannot be guarded."""
+    signature, annotations = _signature(original)
+
+    def body(**values: Any) -> Any:
+        return _ran(original, values, lambda call, input: original.invoke(input, call.config, **call.options))
+
+    async def body_async(**values: Any) -> Any:
+        call = _call.get()
+        try:
+            return pack(await original.ainvoke(_input(original, call, values), call.config, **call.options))
+        except GraphBubbleUp as bubble:
+            raise Bubbled(bubble) from None
+        except ValidationError as error:
+            raise _refused_by_schema(original, error) from None
+
+    for each in (body, body_async):
+        fn = cast("Any", each)
+        fn.__name__, fn.__qualname__, fn.__module__ = original.name, original.name, "langchain"
+        fn.__doc__ = original.description
+        fn.__signature__, fn.__annotations__ = signature, annotations
+    tool = make_tool(body, {**keywords, "result": Any})
+    # The name is what stays the same when the code moves; what the tool takes is in its revision.
+    spec = replace(tool.spec, target=f"langchain:{original.name}", schema=_json_schema(original, tool))
+    tool = replace(tool, spec=spec)
+    return GuardedTool(original, tool, replace(tool, fn=body_async, is_async=True))
+
+
+def _ran(original: BaseTool, values: dict[str, Any], invoke: Callable[[ToolCall, Any], Any]) -> Any:
+    call = _call.get()
+    try:
+        return pack(invoke(call, _input(original, call, values)))
+    except GraphBubbleUp as bubble:
+        raise Bubbled(bubble) from None
+    except ValidationError as error:
+        raise _refused_by_schema(original, error) from None
+
+
+def _refused_by_schema(original: BaseTool, error: ValidationError) -> Exception:
+    """What the tool's own schema refused has had no effect; any other validation may come from its body."""
+    schema = original.args_schema
+    if isinstance(schema, type) and error.title == schema.__name__:
+        return NoEffect(f"{original.name} did not take its arguments: {error.errors(include_url=False)[0]['msg']}")
+    return error
+
+
+def _input(original: BaseTool, call: ToolCall, values: dict[str, Any]) -> dict[str, Any]:
+    args = {**{name: value for name, value in values.items() if not _left_out(original, name, value)}, **call.injected}
+    if call.id is None:
+        return args
+    return {"name": original.name, "args": args, "id": call.id, "type": "tool_call"}
+
+
+def _left_out(original: BaseTool, name: str, value: object) -> bool:
+    """Whether an argument was not given: a plain JSON schema knows no defaults, so None stands for that there."""
+    return value is None and isinstance(original.args_schema, dict) and name not in _required(original.args_schema)
+
+
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    return cast("list[str]", schema.get("required", []))
+
+
+def _signature(original: BaseTool) -> tuple[Signature, dict[str, Any]]:
+    schema = cast("object", original.tool_call_schema)
+    parameters: list[Parameter] = []
+    if isinstance(schema, dict):
+        known = cast("dict[str, Any]", schema)
+        required = _required(known)
+        for name in cast("dict[str, Any]", known.get("properties", {})):
+            default = Parameter.empty if name in required else None
+            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=Any, default=default))
+    elif isinstance(schema, type) and issubclass(schema, BaseModel):
+        for name, field in schema.model_fields.items():
+            said = [*field.metadata, *([Field(description=field.description)] if field.description else [])]
+            annotation = Annotated[(field.annotation, *said)] if said else field.annotation
+            default = field.default
+            if field.is_required():
+                default = Parameter.empty
+            elif field.default_factory is not None:
+                default = Field(default_factory=cast("Any", field.default_factory))
+            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default))
+    else:
+        raise SettingsError(
+            "not_storable",
+            f"{original.name} cannot be guarded: its args_schema is no Pydantic 2 model and no JSON schema",
+            "Give it a schema of one of these kinds.",
+        )
+    for each in parameters:
+        if not each.name.isidentifier():
+            raise SettingsError("not_storable", f"{original.name}: {each.name!r} is no name for an argument", "")
+    return Signature(parameters), {each.name: each.annotation for each in parameters}
+
+
+def _json_schema(original: BaseTool, tool: Tool) -> Mapping[str, Any]:
+    """The schema of the arguments: a JSON schema as it was given, else ours."""
+    schema = cast("object", original.args_schema)
+    return cast("Mapping[str, Any]", schema) if isinstance(schema, dict) else tool.spec.schema
+
+
+# -- results ------------------------------------------------------------------------------------------
+
+_serde = JsonPlusSerializer()
+
+
+def pack(value: Any) -> Any:
+    """A tool's return value as it is kept."""
+    if isinstance(value, ToolMessage):
+        if type(value) is ToolMessage and value.status == "success" and value.artifact is None and _bare(value):
+            return value.content
+    elif _is_plain(value):
+        return value
+    kind, data = _serde.dumps_typed(value)
+    return {PACKED: [kind, data]}
+
+
+def unpack(value: Any) -> Any:
+    """The inverse of `pack`: content, or what LangGraph kept."""
+    if isinstance(value, dict) and set(cast("dict[str, Any]", value)) == {PACKED}:
+        kind, data = cast("dict[str, Any]", value)[PACKED]
+        return _serde.loads_typed((kind, data))
+    return cast("object", value)
+
+
+def as_content(value: Any) -> str | list[Any]:
+    """A value as the content of a message: text and blocks as they are, the rest as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(each, (str, dict)) for each in cast("list[Any]", value)):
+        return cast("list[Any]", value)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _bare(message: ToolMessage) -> bool:
+    return not message.additional_kwargs and not message.response_metadata
+
+
+def _is_plain(value: Any) -> bool:
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return True
+    if isinstance(value, (list, tuple)):
+        return all(_is_plain(each) for each in cast("list[Any]", value))
+    if isinstance(value, dict):
+        return all(isinstance(k, str) and _is_plain(v) for k, v in cast("dict[Any, Any]", value).items())
+    return False
