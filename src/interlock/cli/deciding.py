@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlock.cli.frame import Global, ask, at_terminal
+from interlock.cli.frame import Global, ask, at_terminal, read_line
 from interlock.domain.errors import DecisionError
 
 if TYPE_CHECKING:
@@ -208,5 +208,7 @@ def may_approve(card: Named, note: str) -> str:
             raise DecisionError(
                 "reason_missing", "the policy wants a reason for letting this run", 'Say why: --note "…".'
             )
-        return str(click.prompt("The policy wants a reason. Why should it run?"))
+        while not (reason := read_line("The policy wants a reason. Why should it run? ").strip()):
+            pass
+        return reason
     return note

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import signal
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -88,7 +92,46 @@ def ask(question: str) -> bool:
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
     except (ImportError, OSError, ValueError):
         pass
-    return click.confirm(question, default=False)
+    while True:
+        typed = read_line(f"{question} [y/N]: ").strip().lower()
+        if typed in ("y", "yes"):
+            return True
+        if typed in ("", "n", "no"):
+            return False
+        click.echo("Type y or n.")
+
+
+def read_line(prompt: str) -> str:
+    """A line that a person types behind the prompt; `click.Abort` where they break off."""
+    click.echo(prompt, nl=False)
+    try:
+        _wait_for_line()
+    except KeyboardInterrupt:
+        raise click.Abort from None
+    return str(click.prompt("", default="", prompt_suffix="", show_default=False))
+
+
+def _wait_for_line() -> None:
+    """Wait until there is a line to read, or a signal.
+
+    A Ctrl-C just before a read that blocks would be noticed only behind that read: it would seem to do nothing.
+    """
+    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+        return
+    try:
+        typed = sys.stdin.fileno()
+    except (OSError, ValueError):  # something else than a file stands in for it
+        return
+    heard, hear = os.pipe()
+    os.set_blocking(hear, False)
+    before = signal.set_wakeup_fd(hear, warn_on_full_buffer=False)
+    try:
+        while typed not in select.select([typed, heard], [], [])[0]:
+            os.read(heard, 512)
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(heard)
+        os.close(hear)
 
 
 def read_json(given: str, what: str, *, text: bool = False) -> object:

@@ -53,8 +53,12 @@ class Teller:
 
     def tell(self) -> Iterator[Moment]:
         """All moments in order."""
+        before: set[str | None] = set()  # the actions that were held or let go before
         for event in self._view.events:
             known = _TELLERS.get(event.type)
+            if event.type is EventType.ACTION_REFUSED and event.action in before:
+                known = (Teller.stopped, Part.DID)
+            before.add(event.action)
             about = self._actions.get(event.action) if event.action else None
             if known is None or (about is None and known[1] is not Part.RUN):
                 continue
@@ -98,6 +102,10 @@ class Teller:
             yield Moment(event.at, "", notes=(f"Nobody was asked: {plain(reasons)}.",))
         else:
             yield Moment(event.at, "Was refused at once", _refusal(event), tone="danger")
+
+    def stopped(self, event: Event, _: ActionView) -> Iterator[Moment]:
+        """It might have run, and was refused when it was about to."""
+        yield Moment(event.at, "Did not run", _refusal(event), tone="danger")
 
     def held_again(self, event: Event, _: ActionView) -> Iterator[Moment]:
         """It is asked again, or an approval was taken back."""

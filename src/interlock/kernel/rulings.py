@@ -85,7 +85,7 @@ class Rulings:
         asking = request.asking
         ruling, found = self._ruling(self._policy, call)
         if version.digest != self._policy.digest:
-            ruling = ruling.and_also(self.under(version, call))
+            ruling = self.under(version, call).and_also(ruling)  # where both ask for the same, the adopted one rules
         for objection in request.checked.objections:
             ruling = ruling.stricter(objection.policy, objection.reason)
         if asking is not None and asking.kind is ActionKind.OBSERVED:
@@ -148,7 +148,7 @@ class Rulings:
         for each in dict.fromkeys((digest, version.digest if version is not None else digest)):
             other = self.policy_by(each)
             if other is not None and other is not self._policy:
-                ruling = ruling.and_also(self._ruling(other, call)[0])
+                ruling = self._ruling(other, call)[0].and_also(ruling)
         return ruling
 
     def _ruling(self, policy: PolicySet, call: Call) -> tuple[Ruling, Mapping[str, str]]:

@@ -58,8 +58,10 @@ class Parameters:
         self.names = tuple(self._arguments)
         self.types = {name: argument.codec.type_name for name, argument in self._arguments.items()}
         self.shapes = {name: shape_of(argument.codec) for name, argument in self._arguments.items()}
-        name: str = getattr(fn, "__name__", type(fn).__name__)
-        adapter = build_validator(name, reading.arguments, reading.namespace)
+        name = getattr(fn, "__name__", None)
+        adapter = build_validator(
+            name if isinstance(name, str) else type(fn).__name__, reading.arguments, reading.namespace
+        )
         self._validator = adapter.validator
         self._settle_defaults()
         self.json_schema = json_schema(adapter, reading.arguments)

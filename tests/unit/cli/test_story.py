@@ -1,5 +1,6 @@
 """Stories of runs that took other ways than straight through."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -52,6 +53,24 @@ def test_what_policy_denies_is_refused_at_once(shop: Any) -> None:
     text = story(shop, "wiping")
     assert "Was refused" in text
     assert "Denied" in text
+
+
+def test_what_is_denied_after_people_let_it_go_is_told_after_their_yes(shop: Any) -> None:
+    fingerprint = shop.held_mail()
+
+    @shop.il.before
+    def ours_only(call: Any) -> None:
+        if not call.arguments["to"].endswith("example.com"):
+            call.deny("not one of ours")
+
+    assert shop.cli("modify", fingerprint, "--set", "to=eve@elsewhere.test", "--yes").exit_code == 0
+    shop.work()
+    text = story(shop, "mail-1")
+    assert "refused at once" not in text
+    changed, stopped = text.index("changed it"), text.index("Did not run")
+    assert changed < stopped
+    assert "not one of ours" in text[stopped:]
+    assert re.search(r"DID +\d\d:\d\d:\d\d  Did not run: Denied", text)
 
 
 def test_what_was_turned_down_is_not_asked_again(shop: Any) -> None:

@@ -228,3 +228,23 @@ def test_a_policy_whose_content_is_gone_from_the_store_rules_nothing(stage: Rehe
         put("b")
     assert ran == ["a"]
     shelf.blobs[digest] = body
+
+
+def test_a_ruling_names_the_adopted_policy_where_the_process_has_none_that_is_stricter(
+    both: Rehearsal, write: Write
+) -> None:
+    new = write("new.toml", rule("hard_stop", tools='["send", "write"]'))
+    newer(both, new)
+    adopted = read_policy(new).digest
+
+    @both.il.tool("irreversible")
+    def send(to: str) -> str:
+        return to
+
+    with both.il.run("after"):
+        send("bob")
+    (action,) = both.actions("after")
+    assert (action.ruling.policy_digest, action.ruling.rules) == (adopted, ("newer",))
+    both.reviewer.decide(modify(to="eve"), "send")
+    (action,) = both.actions("after")
+    assert (action.revision, action.ruling.policy_digest) == (2, adopted)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, cast
 
 from interlock.adapters.guard.intercept import Interceptor
+from interlock.adapters.guard.stand_ins import StandIns
 from interlock.adapters.guard.tool import SCHEMA_KEYS, Keywords, Tool, check_keywords
 from interlock.domain.action import Versions
 from interlock.domain.errors import SettingsError
@@ -46,6 +47,7 @@ class Guards:
         self.owner = owner
         self.interceptor = Interceptor(gate, runtime)
         self.tools: dict[str, Tool] = {}
+        self.stand_ins = StandIns()
         self.declared: dict[str, Keywords] = {}
         self.resumable: dict[str, Resumable] = {}
         self._check = check

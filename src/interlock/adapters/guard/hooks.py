@@ -35,7 +35,7 @@ class Hook:
 
 def hook_of(tool: str, keyword: str, fn: Callable[..., object], names: Sequence[str]) -> Hook:
     """Read which of the tool's parameters a callable takes; `SettingsError` where it cannot be called with them."""
-    inner = getattr(fn, "func", fn)
+    inner: object = cast("partial[object]", fn).func if type(fn) is partial else fn
     if inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None)):  # noqa: B004
         raise SettingsError(
             "async_hook",

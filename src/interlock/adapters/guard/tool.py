@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast, get_args
@@ -118,7 +119,7 @@ class Tool:
 
 def make_tool(fn: Callable[..., object], keywords: Keywords) -> Tool:
     """Read a callable and its declaration. Raises `SettingsError` with the mend for what does not fit."""
-    name = keywords.get("name") or _name(fn)
+    name = keywords.get("name") or name_of(fn)
     bare = inspect.unwrap(fn) if inspect.isfunction(fn) else fn
     hidden = keywords.get("idempotency_key")
     try:
@@ -181,7 +182,8 @@ def _module(fn: Callable[..., object]) -> str:
 
 def _spec(name: str, fn: Callable[..., object], keywords: Keywords, parameters: Parameters) -> ToolSpec:
     reach = _reach(name, keywords.get("reach", ()))
-    target = f"python:{_module(fn)}:{getattr(fn, '__qualname__', name)}"
+    qualified = getattr(fn, "__qualname__", None)
+    target = f"python:{_module(fn)}:{qualified if isinstance(qualified, str) else name}"
     rev = json.dumps([name, parameters.json_schema, target, sorted(reach)], sort_keys=True, default=str)
     return ToolSpec(
         name=name,
@@ -269,13 +271,19 @@ def duration(name: str, keyword: str, keywords: Mapping[str, object]) -> timedel
     )
 
 
-def _name(fn: Callable[..., object]) -> str:
-    inner = getattr(fn, "func", fn)  # a functools.partial is named after what it calls
-    return str(getattr(inner, "__name__", type(inner).__name__))
+def name_of(fn: object) -> str:
+    """What a callable is called: a partial as what it calls, an object without a name as its class."""
+    inner = _inner(fn)
+    name = getattr(inner, "__name__", None)
+    return name if isinstance(name, str) else type(inner).__name__
+
+
+def _inner(fn: object) -> object:
+    return cast("partial[object]", fn).func if isinstance(fn, partial) else fn
 
 
 def _is_async(fn: Callable[..., object]) -> bool:
-    inner = getattr(fn, "func", fn)
+    inner = _inner(fn)
     return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -38,10 +39,12 @@ def stand_in(interceptor: Interceptor, tool: Tool) -> Callable[..., Any]:
             return interceptor.call(tool, (), args, kwargs)
 
         wrapper = function
-    functools.update_wrapper(wrapper, tool.fn)
-    vars(wrapper).pop("__wrapped__", None)
-    if not hasattr(tool.fn, "__name__"):  # a partial or an object
+    if inspect.isroutine(tool.fn):
+        functools.update_wrapper(wrapper, tool.fn)
+        vars(wrapper).pop("__wrapped__", None)
+    else:  # a partial or an object, whose attributes may be made up as they are asked for
         wrapper.__name__ = wrapper.__qualname__ = tool.spec.name
+        wrapper.__doc__ = inspect.getdoc(type(tool.fn))
     shown = tool.parameters.visible_signature
     if tool.parameters.takes_self:
         first = next(iter(tool.parameters.signature.parameters.values()))
@@ -50,5 +53,4 @@ def stand_in(interceptor: Interceptor, tool: Tool) -> Callable[..., Any]:
         shown = asking_signature(shown)
         wrapper.__annotations__ = asking_annotations(tool.fn)
     wrapper.__signature__ = shown
-    vars(wrapper)["__interlock__"] = tool.spec
     return wrapper

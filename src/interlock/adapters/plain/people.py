@@ -94,7 +94,7 @@ class People:
         _text("name of a pause", name)
         guarded = None
         if tool is not None:
-            guarded = self.guards.tools.get(getattr(getattr(tool, "__interlock__", None), "name", ""))
+            guarded = self.guards.stand_ins.tool_of(tool)
             if guarded is None:
                 raise CallError(
                     "not_guarded", f"{tool!r:.100} is not guarded here", "Guard it first, or leave tool= out."

@@ -20,6 +20,7 @@ from interlock.adapters.guard.tool import (
     Tool,
     duration,
     make_tool,
+    name_of,
 )
 from interlock.adapters.plain.intercept import stand_in
 from interlock.adapters.plain.people import People
@@ -118,19 +119,17 @@ class PlainAdapter(People):
 
         With `ask_rationale=True` that is the arguments and the agent's reasons.
         """
-        spec = vars(tool).get("__interlock__") if not isinstance(tool, str) and hasattr(tool, "__dict__") else None
-        known = self.guards.tools.get(tool) if isinstance(tool, str) else None
-        found = known.spec if known is not None else spec
-        if not isinstance(found, ToolSpec):
+        found = self.guards.tools.get(tool) if isinstance(tool, str) else self.guards.stand_ins.tool_of(tool)
+        if found is None:
             raise SettingsError(
                 "unknown_tool", f"no tool {tool!r} is guarded here"[:200], "Give it a guarded tool, or the name of one."
             )
-        return model_schema(found)
+        return model_schema(found.spec)
 
     def _guarded(self, fn: Callable[..., Any], keywords: Mapping[str, Any]) -> Callable[..., Any]:
         if isinstance(fn, staticmethod):
             return cast("Any", staticmethod(self._guarded(cast("Any", fn).__func__, keywords)))
-        if getattr(fn, "__interlock__", None) is not None:
+        if self.guards.stand_ins.has(fn, keywords):
             return fn
         if not callable(fn):
             raise SettingsError(
@@ -140,9 +139,11 @@ class PlainAdapter(People):
                 if isinstance(fn, classmethod)
                 else "Guard functions, methods or callable objects.",
             )
-        name = str(keywords.get("name") or getattr(getattr(fn, "func", fn), "__name__", type(fn).__name__))
-        tool = self.guards.take(make_tool(fn, self.guards.keywords(name, keywords)))
-        return stand_in(self._interceptor, tool)
+        said = self.guards.keywords(str(keywords.get("name") or name_of(fn)), keywords)
+        tool = self.guards.take(make_tool(fn, said))
+        made = stand_in(self._interceptor, tool)
+        self.guards.stand_ins.add(made, tool, said)
+        return made
 
     # -- runs -----------------------------------------------------------------------------------
 

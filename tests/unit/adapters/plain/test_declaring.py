@@ -180,19 +180,6 @@ def test_lists_and_dicts_are_guarded_and_what_nobody_declared_counts_as_irrevers
     assert [tool.__name__ for tool in stage.il.guard(iter([send]))] == ["send"]
 
 
-def test_guarding_twice_is_guarding_once(stage: Rehearsal) -> None:
-    sent: list[str] = []
-
-    @stage.il.tool("irreversible")
-    def send(to: str) -> str:
-        sent.append(to)
-        return to
-
-    again = stage.il.guard(send)
-    assert drive(stage, lambda: again("bob")) == "bob"
-    assert (sent, stage.states("job")) == (["bob"], ["done"])
-
-
 def test_declarations_by_name_apply_and_clashes_are_refused(stage: Rehearsal) -> None:
     stage.il.declare(
         [
