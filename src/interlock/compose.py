@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from interlock import settings as settings_
 from interlock.adapters.guard.frames import current
@@ -70,6 +70,17 @@ class Interlock(PlainAdapter):
             announce=self._announce,
             wait=wait,
         )
+
+        self.guards.kinds.append(self._guard_langchain)
+
+    def _guard_langchain(self, tool: object, keywords: Mapping[str, Any]) -> object:
+        """Guard a LangChain tool. Whoever has one has LangChain loaded; nobody else pays for it."""
+        langchain = sys.modules.get("langchain_core.tools")
+        if langchain is None or not isinstance(tool, langchain.BaseTool):
+            return None
+        from interlock.adapters.langgraph.intercept import guard_tool
+
+        return guard_tool(self.guards, cast("Any", tool), cast("Any", keywords))
 
     def _check_tool(self, spec: ToolSpec) -> None:
         """Refuse a declaration that contradicts itself, and rules that do not fit the tool."""

@@ -7,6 +7,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field
 
 Line = AIMessage | Callable[[Sequence[BaseMessage]], AIMessage]
 
@@ -15,7 +16,7 @@ class ScriptedModel(BaseChatModel):
     """Says line number n when it has spoken n times in this conversation; the last line stands for all after it."""
 
     lines: list[Any]
-    asked: list[Any] = []
+    asked: list[Any] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:

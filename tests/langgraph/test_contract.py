@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from tests.langgraph.scripted import ScriptedModel, calls, says
 
 from interlock import Interlock
-from interlock.langgraph import InterlockMiddleware
+from interlock.langgraph import InterlockMiddleware, register
 from interlock.testing import AdapterContract
 from interlock.testing.adapter_contract import AgentUnderTest
 from interlock.testing.adapter_plan import Plan, Told, ToolsUnderTest
@@ -40,6 +40,8 @@ class MiddlewareAgent:
     def __init__(self, il: Interlock, plan: Plan, tools: ToolsUnderTest, saver: Any) -> None:
         self.plan, self.saver = plan, saver
         made = [StructuredTool.from_function(fn, name=name) for name, fn in tools.functions.items()]
+        guarded = {each.name: il.guard(each, **tools.keywords[each.name]) for each in made}
+        tools.inside = lambda tool, to: guarded[tool].invoke({"to": to})
         self.agent = create_agent(
             ScriptedModel(lines=lines(plan)),
             made,
@@ -55,6 +57,20 @@ class MiddlewareAgent:
         return answers_in(self.agent.get_state(THREAD).values.get("messages", []), self.plan)
 
 
+class RegisteredAgent(MiddlewareAgent):
+    """The same, registered: a worker goes on with it, and a middleware that catches everything swallows nothing."""
+
+    def __init__(self, il: Interlock, plan: Plan, tools: ToolsUnderTest, saver: Any) -> None:
+        super().__init__(il, plan, tools, saver)
+        self.il = il
+        register(il, self.agent)
+
+    def run(self) -> None:
+        if not self.agent.get_state(THREAD).values:
+            self.agent.invoke({"messages": [{"role": "user", "content": "go"}]}, THREAD)
+        self.il.worker().run_until_idle()
+
+
 class LangGraphContract(AdapterContract):
     can_swallow = False
 
@@ -66,3 +82,8 @@ class LangGraphContract(AdapterContract):
 class TestCreateAgent(LangGraphContract):
     def make_agent(self, il: Interlock, plan: Plan, tools: ToolsUnderTest) -> AgentUnderTest:
         return MiddlewareAgent(il, plan, tools, self.saver)
+
+
+class TestRegistered(LangGraphContract):
+    def make_agent(self, il: Interlock, plan: Plan, tools: ToolsUnderTest) -> AgentUnderTest:
+        return RegisteredAgent(il, plan, tools, self.saver)

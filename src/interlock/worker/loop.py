@@ -108,7 +108,7 @@ class Worker:
             else:
                 self._give_back(work, error)
         except SettingsError as error:
-            if error.code == "unknown_tool":
+            if error.code in ("unknown_tool", "other_version"):
                 self._kernel.return_work(work, "", BACKOFF[1])  # another worker has it, or will
             else:
                 self._give_back(work, error)

@@ -21,10 +21,10 @@ class Frame:
     `inside` names an executing tool that cannot pause (a guarded call in it that would be held is
     refused), `parent` the action it executes. `task` is the asyncio task the frame belongs to.
     `scope` may be given as a function that makes it when it is first needed. `barred` names code that must
-    make no guarded call at all.
+    make no guarded call at all. `locate` finds the frame to use instead, where a framework knows better than tasks do.
     """
 
-    __slots__ = ("_scope", "barred", "inside", "parent", "task")
+    __slots__ = ("_scope", "barred", "inside", "locate", "parent", "task")
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class Frame:
         self.parent = parent
         self.task = task
         self.barred = barred
+        self.locate: Callable[[], Frame] | None = None
 
     @property
     def scope(self) -> Scope:
@@ -65,6 +66,8 @@ def current() -> Frame | None:
     frame = _current.get()
     if frame is None:
         return None
+    if frame.locate is not None:
+        return frame.locate()
     loop = asyncio_events._get_running_loop()  # current_task() raises without one, slowly
     if loop is None:
         return frame

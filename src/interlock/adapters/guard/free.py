@@ -37,6 +37,7 @@ class Free(Frame):
         self.parent = frame.parent
         self.task = frame.task
         self.barred = ""
+        self.locate = None
         self.outer = scope
         self.spec_tool = tool
         self.past: Any = None

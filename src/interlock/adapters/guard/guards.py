@@ -24,6 +24,10 @@ class Resumable(Protocol):
         ...
 
 
+Kind = Callable[[Any, Mapping[str, Any]], Any]
+"""Guards a tool of a framework's own kind, with keywords as `il.guard` takes them; None for any other object."""
+
+
 class Guards:
     """The guarded tools of one `Interlock`, and who answers for them.
 
@@ -50,6 +54,7 @@ class Guards:
         self.stand_ins = StandIns()
         self.declared: dict[str, Keywords] = {}
         self.resumable: dict[str, Resumable] = {}
+        self.kinds: list[Kind] = []
         self._check = check
 
     def declare(self, declarations: Iterable[Mapping[str, Any]]) -> None:
@@ -95,6 +100,10 @@ class Guards:
             )
         self.tools[tool.spec.name] = tool
         return tool
+
+    def of_a_framework(self, tool: object, keywords: Mapping[str, Any]) -> Any:
+        """The guarded form of a framework's tool; None where no adapter knows it."""
+        return next((made for kind in self.kinds if (made := kind(tool, keywords)) is not None), None)
 
     def resumes(self, name: str, what: Resumable) -> None:
         """Have runs of this name resumed by `what`."""

@@ -1,3 +1,6 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+# What runs in a graph has no types of its own.
 """What a guarded LangChain tool does when it is called, in any graph."""
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from interlock.adapters.guard.tool import Tool
 from interlock.adapters.langgraph.borders import cross, executing
 from interlock.adapters.langgraph.places import (
     Spot,
+    here,
     named_call,
     named_scope,
     require_pausable,
@@ -347,7 +351,7 @@ def _read(tool: GuardedTool, input: Any, config: RunnableConfig | None, options:
     if isinstance(input, Mapping):
         given, injected = tool.split(cast("Mapping[str, Any]", input))
     else:
-        given, injected = {next(iter(tool.sync.parameters.names), "input"): input}, dict[str, Any]()
+        given, injected = {next(iter(tool.sync.parameters.names), "input"): cast("object", input)}, dict[str, Any]()
     return ToolCall(given, None, injected, config, options)
 
 

@@ -72,7 +72,7 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
             return _unknown(request)
         calls, tool, copy = found
         config = cast("Any", request).runtime.config
-        spot = spot_of(cast("Any", config))
+        spot = spot_of(config)
         with border(spot.task if spot is not None else ""):
             proposed = calls.propose(tool, cast("Any", request.tool_call), config)
             if proposed.doing is None:
@@ -87,7 +87,7 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
             return _unknown(request)
         calls, tool, copy = found
         config = cast("Any", request).runtime.config
-        spot = spot_of(cast("Any", config))
+        spot = spot_of(config)
         with border(spot.task if spot is not None else ""):
             proposed = await calls.propose_async(tool, cast("Any", request.tool_call), config)
             if proposed.doing is None:
@@ -123,7 +123,18 @@ def _unknown(request: ToolCallRequest) -> ToolMessage:
 
 
 def make_guarded(guards: Guards, tool: BaseTool, said: Keywords) -> GuardedTool:
-    """Read a LangChain tool with what is said of it, and add it to what the `Interlock` guards."""
+    """Read a LangChain tool with what is said of it, and add it to what the `Interlock` guards.
+
+    One that was made of a guarded function is that function's tool: its declaration counts, and one card is made.
+    """
+    inner = guards.stand_ins.tool_of(getattr(tool, "func", None) or getattr(tool, "coroutine", None))
+    if inner is not None:
+        if said:
+            raise SettingsError(
+                "declared_twice", f"{tool.name} is made of a guarded function, and declared once more", "Say it once."
+            )
+        field = "coroutine" if inner.is_async else "func"
+        return guarded_tool(tool.model_copy(update={field: inner.fn}), {"name": tool.name}, inner)
     made = guarded_tool(tool, guards.keywords(tool.name, said))
     guards.take(made.sync)
     return made

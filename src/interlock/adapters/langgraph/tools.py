@@ -105,8 +105,11 @@ def called(token: Any) -> None:
     _call.reset(token)
 
 
-def guarded_tool(original: BaseTool, keywords: Keywords) -> GuardedTool:
-    """Read a LangChain tool. Raises `SettingsError` for what cannot be guarded."""
+def guarded_tool(original: BaseTool, keywords: Keywords, inner: Tool | None = None) -> GuardedTool:
+    """Read a LangChain tool. Raises `SettingsError` for what cannot be guarded.
+
+    `inner` is the guarded function that it was made of: then that one's declaration is taken over.
+    """
     signature, annotations = _signature(original)
 
     def body(**values: Any) -> Any:
@@ -127,6 +130,8 @@ def guarded_tool(original: BaseTool, keywords: Keywords) -> GuardedTool:
         fn.__doc__ = original.description
         fn.__signature__, fn.__annotations__ = signature, annotations
     tool = make_tool(body, {**keywords, "result": Any})
+    if inner is not None:
+        tool = replace(inner, fn=body, parameters=tool.parameters, result=tool.result, is_async=False, plain=None)
     # The name is what stays the same when the code moves; what the tool takes is in its revision.
     spec = replace(tool.spec, target=f"langchain:{original.name}", schema=_json_schema(original, tool))
     tool = replace(tool, spec=spec)
@@ -237,7 +242,7 @@ def as_content(value: Any) -> str | list[Any]:
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
-        return str(value)
+        return str(cast("object", value))
 
 
 def _bare(message: ToolMessage) -> bool:

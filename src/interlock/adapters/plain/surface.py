@@ -89,13 +89,16 @@ class PlainAdapter(People):
     @overload
     def guard(self, tools: Iterable[F], **keywords: Unpack[Keywords]) -> list[F]: ...
     def guard(self, tools: Any, **keywords: Unpack[Keywords]) -> Any:
-        """Guard one callable, or each of a list or dict of them; declarations by name apply.
+        """Guard one callable or LangChain tool, or each of a list or dict of them; declarations by name apply.
 
         What nobody declared is treated as irreversible, and its card says so.
         """
         if isinstance(tools, Mapping):
             named = cast("Mapping[str, Callable[..., Any]]", tools)
             return {name: self._guarded(fn, {"name": name, **keywords}) for name, fn in named.items()}
+        made = self.guards.of_a_framework(tools, keywords)
+        if made is not None:
+            return made
         if callable(tools):
             return self._guarded(tools, keywords)
         if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes)):
@@ -131,6 +134,9 @@ class PlainAdapter(People):
             return cast("Any", staticmethod(self._guarded(cast("Any", fn).__func__, keywords)))
         if self.guards.stand_ins.has(fn, keywords):
             return fn
+        made = self.guards.of_a_framework(fn, keywords)
+        if made is not None:
+            return made
         if not callable(fn):
             raise SettingsError(
                 "not_callable",
@@ -141,9 +147,9 @@ class PlainAdapter(People):
             )
         said = self.guards.keywords(str(keywords.get("name") or name_of(fn)), keywords)
         tool = self.guards.take(make_tool(fn, said))
-        made = stand_in(self._interceptor, tool)
-        self.guards.stand_ins.add(made, tool, said)
-        return made
+        guarded = stand_in(self._interceptor, tool)
+        self.guards.stand_ins.add(guarded, tool, said)
+        return guarded
 
     # -- runs -----------------------------------------------------------------------------------
 
