@@ -1,89 +1,111 @@
-"""The LangGraph adapter, held to what every adapter does."""
+"""The LangGraph adapter, held to what every adapter does, in every way in which people build graphs."""
 
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
-from tests.langgraph.scripted import ScriptedModel, calls, says
+from langgraph.checkpoint.sqlite import SqliteSaver
+from tests.langgraph import agents
 
 from interlock import Interlock
-from interlock.langgraph import InterlockMiddleware, register
-from interlock.testing import AdapterContract
+from interlock.testing import AdapterContract, Rehearsal, reject
 from interlock.testing.adapter_contract import AgentUnderTest
-from interlock.testing.adapter_plan import Plan, Told, ToolsUnderTest
-
-THREAD = {"configurable": {"thread_id": "job-1"}}
+from interlock.testing.adapter_plan import Call, Plan, ToolsUnderTest
 
 
-def lines(plan: Plan) -> list[AIMessage]:
-    return [*(calls(*((call.tool, {"to": call.to}) for call in turn)) for turn in plan.turns), says()]
-
-
-def answers_in(messages: Sequence[Any], plan: Plan) -> list[Told] | None:
-    if not messages or not isinstance(messages[-1], AIMessage) or messages[-1].tool_calls:
-        return None
-    told: list[Told] = []
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            mark = message.additional_kwargs.get("interlock", {})
-            told.append(Told(str(message.content), mark.get("refused", "")))
-    return told
-
-
-class MiddlewareAgent:
-    """`create_agent` with the middleware, called by the application itself."""
-
-    def __init__(self, il: Interlock, plan: Plan, tools: ToolsUnderTest, saver: Any) -> None:
-        self.plan, self.saver = plan, saver
-        made = [StructuredTool.from_function(fn, name=name) for name, fn in tools.functions.items()]
-        guarded = {each.name: il.guard(each, **tools.keywords[each.name]) for each in made}
-        tools.inside = lambda tool, to: guarded[tool].invoke({"to": to})
-        self.agent = create_agent(
-            ScriptedModel(lines=lines(plan)),
-            made,
-            checkpointer=saver,
-            middleware=[InterlockMiddleware(il, name="tester", tools=tools.keywords)],
-        )
-
-    def run(self) -> None:
-        begun = self.agent.get_state(THREAD).values
-        self.agent.invoke(None if begun else {"messages": [{"role": "user", "content": "go"}]}, THREAD)
-
-    def answers(self) -> Sequence[Told] | None:
-        return answers_in(self.agent.get_state(THREAD).values.get("messages", []), self.plan)
-
-
-class RegisteredAgent(MiddlewareAgent):
-    """The same, registered: a worker goes on with it, and a middleware that catches everything swallows nothing."""
-
-    def __init__(self, il: Interlock, plan: Plan, tools: ToolsUnderTest, saver: Any) -> None:
-        super().__init__(il, plan, tools, saver)
-        self.il = il
-        register(il, self.agent)
-
-    def run(self) -> None:
-        if not self.agent.get_state(THREAD).values:
-            self.agent.invoke({"messages": [{"role": "user", "content": "go"}]}, THREAD)
-        self.il.worker().run_until_idle()
-
-
-class LangGraphContract(AdapterContract):
-    can_swallow = False
+class GraphContract(AdapterContract):
+    kind: type[agents.GraphUnderTest]
 
     @pytest.fixture(autouse=True)
     def _saver(self) -> None:
-        self.saver = InMemorySaver()
+        self.saver: Any = InMemorySaver()
 
-
-class TestCreateAgent(LangGraphContract):
     def make_agent(self, il: Interlock, plan: Plan, tools: ToolsUnderTest) -> AgentUnderTest:
-        return MiddlewareAgent(il, plan, tools, self.saver)
+        return self.kind(il, plan, tools, self.saver)
 
 
-class TestRegistered(LangGraphContract):
-    def make_agent(self, il: Interlock, plan: Plan, tools: ToolsUnderTest) -> AgentUnderTest:
-        return RegisteredAgent(il, plan, tools, self.saver)
+class TestMiddleware(GraphContract):
+    kind = agents.WithMiddleware
+    closes_after_a_pause = False  # LangGraph's own pause is an exception that a middleware outside ours may catch
+
+
+class TestMiddlewareByWorker(GraphContract):
+    kind = agents.WithMiddlewareByWorker
+
+
+class TestMiddlewareByWorkerOnSqlite(GraphContract):
+    kind = agents.WithMiddlewareByWorker
+
+    @pytest.fixture
+    def stage(self, tmp_path: Path) -> Iterator[Rehearsal]:
+        with Rehearsal(tmp_path) as stage:
+            yield stage
+
+    @pytest.fixture(autouse=True)
+    def _saver(self, tmp_path: Path) -> Iterator[None]:
+        connection = sqlite3.connect(tmp_path / "graph.db", check_same_thread=False)
+        self.saver = SqliteSaver(connection)
+        yield
+        connection.close()
+
+
+class TestAsyncMiddleware(GraphContract):
+    kind = agents.AsyncMiddleware
+    closes_after_a_pause = False
+
+
+class TestAsyncMiddlewareByWorker(GraphContract):
+    kind = agents.AsyncMiddlewareByWorker
+
+
+class TestHandWritten(GraphContract):
+    """Without registration one call's pause cancels calls beside it that have not begun: their cards come later."""
+
+    kind = agents.HandWritten
+    closes_after_a_pause = False
+
+    def test_parallel_calls_are_cards_of_their_own_and_decided_in_any_order(
+        self, stage: Rehearsal, tools: ToolsUnderTest
+    ) -> None:
+        agent = self.begin(stage, tools, (Call("send", "ann"), Call("send", "bob"), Call("send", "eve")))
+        while cards := stage.reviewer.open():
+            to = str(cards[-1].about.current.arguments["to"])
+            stage.reviewer.decide(reject("not him") if to == "bob" else "approve", "send", to=to)
+            agent.run()
+        assert sorted(tools.effects) == ["send ann", "send eve"]
+        assert [told.refused for told in self.told(agent)] == ["", "rejected", ""]
+
+    def test_one_no_cancels_no_sibling(self, stage: Rehearsal, tools: ToolsUnderTest) -> None:
+        agent = self.begin(stage, tools, (Call("send", "ann"), Call("note", "x"), Call("send", "bob")))
+        while cards := stage.reviewer.open():
+            to = str(cards[0].about.current.arguments["to"])
+            stage.reviewer.decide("reject" if to == "ann" else "approve", "send", to=to)
+            agent.run()
+        assert sorted(tools.effects) == ["note x", "send bob"]
+        assert [told.refused for told in self.told(agent)] == ["rejected", "", ""]
+
+
+class TestHandWrittenByWorker(GraphContract):
+    kind = agents.HandWrittenByWorker
+
+
+class TestSubgraph(GraphContract):
+    kind = agents.AsSubgraph
+    closes_after_a_pause = False
+
+
+class TestSubgraphByWorker(GraphContract):
+    kind = agents.AsSubgraphByWorker
+
+
+class TestFunctional(GraphContract):
+    kind = agents.Functional
+    closes_after_a_pause = False
+
+
+class TestFunctionalByWorker(GraphContract):
+    kind = agents.FunctionalByWorker
+    closes_after_a_pause = False  # what a @task catches counts again at the end of its entrypoint

@@ -78,10 +78,11 @@ def executing(task: str) -> Generator[None]:
 
 def cross(task: str, pause: Interrupted) -> NoReturn:
     """Raise a pause as far as the border of its task, or as LangGraph's own where there is none."""
-    around = border_of(task)
-    if around is None:
+    around = _border.get()
+    if around is not None:
+        around.note(pause)  # also that of a task around this one: what is caught in between counts there
+    if border_of(task) is None:
         raise graph_interrupt([pause]) from pause
-    around.note(pause)
     raise pause
 
 

@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false, reportUnknownMemberType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownArgumentType=false, reportPrivateUsage=false
 # LangGraph does not type the inside of a compiled graph.
 """What registration does to a compiled graph: a border around each node, and every call one pass of its run."""
 
@@ -10,14 +10,18 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
+from langchain_core.messages import ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
 from interlock.adapters.guard.frames import pop, push
 from interlock.adapters.guard.guards import Guards
+from interlock.adapters.langgraph.borders import border_of
 from interlock.adapters.langgraph.intercept import InterlockMiddleware
 from interlock.adapters.langgraph.invocation import Invocation, RootFrame
 from interlock.adapters.langgraph.places import Spot, spot_of
+from interlock.domain.errors import Interrupted
 
 REGISTRATION = "__interlock_registration__"
 
@@ -27,7 +31,9 @@ Graph = Pregel[Any, Any, Any, Any]
 class Registered(Protocol):
     """Who is told of a graph's calls and nodes."""
 
-    def begin(self, graph: Any, input: Any, config: RunnableConfig | None) -> tuple[Any, Invocation | None]:
+    def begin(
+        self, graph: Any, input: Any, config: RunnableConfig | None, asynchronous: bool = False
+    ) -> tuple[Any, Invocation | None]:
         """A call begins; answers the input to go on with, and the call's pass if it is one."""
         ...
 
@@ -80,9 +86,42 @@ def _border_nodes(graph: Any, registered: Registered, seen: set[int]) -> None:
         for inner in node.subgraphs:
             if isinstance(inner, Pregel):
                 _border_nodes(inner, registered, seen)
+        if isinstance(node.bound, ToolNode):
+            _keep_siblings(node.bound)
         if not isinstance(node.bound, (Bordered, Pregel)):
             node.bound = Bordered(registered, node.bound)
             vars(node).pop("node", None)  # it is cached, with the bare work in it
+
+
+def _keep_siblings(tools: ToolNode) -> None:
+    """Have one call's pause not cancel the calls beside it: the border makes one pause of all of them at the end."""
+    outer, outer_async = tools._wrap_tool_call, tools._awrap_tool_call
+
+    def one(request: Any, handler: Any) -> Any:
+        try:
+            return handler(request) if outer is None else outer(request, handler)
+        except Interrupted as pause:
+            return _paused(request, pause)
+
+    async def one_async(request: Any, handler: Any) -> Any:
+        try:
+            return await (handler(request) if outer_async is None else outer_async(request, handler))
+        except Interrupted as pause:
+            return _paused(request, pause)
+
+    tools._wrap_tool_call = one
+    if outer_async is not None or outer is None:  # else LangGraph uses the synchronous one for both
+        tools._awrap_tool_call = one_async
+
+
+def _paused(request: Any, pause: Interrupted) -> ToolMessage:
+    """What stands in for an answer that nobody will see: the border raises the pause."""
+    spot = spot_of(request.runtime.config)
+    around = border_of(spot.task) if spot is not None else None
+    if around is None:
+        raise pause
+    around.note(pause)
+    return ToolMessage(str(pause), name=request.tool_call["name"], tool_call_id=request.tool_call["id"])
 
 
 def bare(node: Any) -> Any:
@@ -99,12 +138,6 @@ def agent_of(graph: Any, guards: Guards) -> str:
             if isinstance(owner, InterlockMiddleware) and owner.guards is guards:
                 return owner.agent
     return ""
-
-
-def only_async(graph: Any) -> bool:
-    """Whether a node has no synchronous form."""
-    works = [bare(node) for node in graph.nodes.values()]
-    return any(getattr(work, "afunc", None) is not None and getattr(work, "func", None) is None for work in works)
 
 
 def configurable(graph: Any, config: RunnableConfig | None) -> dict[str, Any]:
@@ -163,7 +196,7 @@ def _stream(self: Any, input: Any, config: RunnableConfig | None = None, **kwarg
 async def _astream(self: Any, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
     """Run the graph as one pass of its run."""
     registered: Registered = vars(self)[REGISTRATION]
-    input, call = await asyncio.to_thread(registered.begin, self, input, config)
+    input, call = await asyncio.to_thread(registered.begin, self, input, config, True)
     chunks = _bare_kind(self).astream(self, input, config, **kwargs)
     if call is None:
         async for chunk in chunks:

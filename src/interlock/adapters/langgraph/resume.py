@@ -21,7 +21,7 @@ from langgraph.types import Command
 from interlock.adapters.guard.frames import current, entered
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.langgraph.borders import border
-from interlock.adapters.langgraph.graphs import REGISTRATION, agent_of, attach, configurable, only_async
+from interlock.adapters.langgraph.graphs import REGISTRATION, agent_of, attach, configurable
 from interlock.adapters.langgraph.intercept import Guarding
 from interlock.adapters.langgraph.invocation import (
     Invocation,
@@ -74,7 +74,7 @@ class Registration:
                 "Start a worker with that version, or name it in accepts=.",
             )
         config: RunnableConfig = {"configurable": {**kept.get("configurable", {}), "thread_id": kept["thread"]}}
-        if self._opening is not None or only_async(self.graph):
+        if self._opening is not None or kept.get("asynchronous"):
             _in_a_loop(lambda: self._resume_async(config))
         else:
             self.graph.invoke(None, config, durability="sync")
@@ -94,24 +94,26 @@ class Registration:
         attach(graph, self)
         return graph
 
-    def begin(self, graph: Any, input: Any, config: RunnableConfig | None) -> tuple[Any, Invocation | None]:
+    def begin(
+        self, graph: Any, input: Any, config: RunnableConfig | None, asynchronous: bool = False
+    ) -> tuple[Any, Invocation | None]:
         """Enter the run of a call; the input as it is to be given on. No pass inside another graph."""
         merged = configurable(graph, config)
         thread = merged.get("thread_id")
         if thread is None or nested(config) or graph.checkpointer is None or isinstance(graph.checkpointer, bool):
             return input, None
-        input, whose = self._whose(graph, input, config, str(thread), merged)
+        input, whose = self._whose(graph, input, config, merged, asynchronous)
         if whose is None:
             return input, None
         pass_ = self.threads.enter(whose)
         return input, Invocation(pass_)
 
     def _whose(
-        self, graph: Any, input: Any, config: RunnableConfig | None, thread: str, merged: Mapping[str, Any]
+        self, graph: Any, input: Any, config: RunnableConfig | None, merged: Mapping[str, Any], asynchronous: bool
     ) -> tuple[Any, Whose | None]:
-        kept = arguments_bytes(
-            {"thread": thread, "version": self.version, "configurable": cast("Any", storable(merged))}
-        )
+        thread = str(merged["thread_id"])
+        told = {"thread": thread, "version": self.version, "asynchronous": asynchronous}
+        kept = arguments_bytes(cast("Any", {**told, "configurable": storable(merged)}))
         fresh = input is not None and not isinstance(input, Command)
         if fresh:
             input, turn = with_turn(input)
