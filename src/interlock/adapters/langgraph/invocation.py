@@ -26,7 +26,12 @@ class Invocation:
     """One call of a registered graph: its pass, and the pauses met in it that are not ours."""
 
     pass_: Pass
-    foreign: list[Interrupt] = field(default_factory=list[Interrupt])
+    foreign: dict[str, tuple[str, Interrupt]] = field(default_factory=dict[str, tuple[str, Interrupt]])
+
+    def met(self, node: str, pause: GraphInterrupt) -> None:
+        """Remember what a pause of others asks; it comes by at every border around the node that made it."""
+        for each in foreign_in(pause.args[0] if pause.args else ()):
+            self.foreign.setdefault(each.id, (node, each))
 
 
 class RootFrame(Frame):
@@ -94,11 +99,10 @@ def storable(configurable: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def foreign_in(pause: GraphInterrupt) -> list[Interrupt]:
-    """The interrupts of a pause that are not ours."""
-    found = cast("Sequence[Interrupt]", pause.args[0] if pause.args else ())
+def foreign_in(interrupts: Sequence[Interrupt]) -> list[Interrupt]:
+    """The interrupts that are not ours."""
     return [
         each
-        for each in found
+        for each in interrupts
         if not (isinstance(each.value, dict) and cast("dict[str, Any]", each.value).get("type") == KIND)
     ]

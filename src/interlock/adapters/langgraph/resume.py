@@ -10,7 +10,7 @@ import json
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -20,17 +20,19 @@ from langgraph.types import Command
 
 from interlock.adapters.guard.frames import current, entered
 from interlock.adapters.guard.guards import Guards
+from interlock.adapters.guard.places import Pass
+from interlock.adapters.guard.tool import Duration, duration
 from interlock.adapters.langgraph.borders import border
 from interlock.adapters.langgraph.graphs import REGISTRATION, agent_of, attach, configurable
 from interlock.adapters.langgraph.intercept import Guarding
 from interlock.adapters.langgraph.invocation import (
     Invocation,
     NodeFrame,
-    foreign_in,
     invocation_of,
     storable,
     with_turn,
 )
+from interlock.adapters.langgraph.observing import Observer, Watching
 from interlock.adapters.langgraph.places import Spot, nested, run_name, turn_of
 from interlock.adapters.langgraph.threads import Threads, Whose, standing_report, threads_of
 from interlock.domain.action import arguments_bytes
@@ -48,7 +50,14 @@ class Registration:
     """A graph that is known by name: what makes its calls passes, and what a worker calls."""
 
     def __init__(
-        self, guards: Guards, name: str, graph: Any, opening: Opening | None, version: str, accepts: Sequence[str]
+        self,
+        guards: Guards,
+        name: str,
+        graph: Any,
+        opening: Opening | None,
+        version: str,
+        accepts: Sequence[str],
+        watching: Watching,
     ) -> None:
         self.guards = guards
         self.name = name
@@ -57,6 +66,7 @@ class Registration:
         self.accepts = frozenset({version, *accepts})
         self._opening = opening
         self.threads: Threads = threads_of(guards)
+        self.observer = Observer(guards, self.threads, watching)
 
     # -- a worker goes on ---------------------------------------------------------------------------
 
@@ -74,18 +84,54 @@ class Registration:
                 "Start a worker with that version, or name it in accepts=.",
             )
         config: RunnableConfig = {"configurable": {**kept.get("configurable", {}), "thread_id": kept["thread"]}}
-        if self._opening is not None or kept.get("asynchronous"):
-            _in_a_loop(lambda: self._resume_async(config))
-        else:
-            self.graph.invoke(None, config, durability="sync")
+        pass_ = self.threads.enter(Whose(run.id, self.name, run.thread, self.name, run.input))
+        try:
+            if self._opening is not None or kept.get("asynchronous"):
+                _in_a_loop(lambda: self._resume_async(pass_, config))
+            else:
+                stand = self.graph.get_state(config) if self.observer.has_any(pass_) else None
+                given, update = self._given(pass_, stand)
+                if update is not None:
+                    self.graph.update_state(config, update)
+                self.graph.invoke(given, config, durability="sync")
+        finally:
+            self.threads.leave(pass_)
         return self.guards.runtime.run(run.id) or run
 
-    async def _resume_async(self, config: RunnableConfig) -> None:
-        if self._opening is None:
-            await self.graph.ainvoke(None, config, durability="sync")
-            return
-        async with self._opening() as graph:
-            await self.attach(graph).ainvoke(None, config, durability="sync")
+    async def _resume_async(self, pass_: Pass, config: RunnableConfig) -> None:
+        async with AsyncExitStack() as stack:
+            graph: Any = self.graph
+            if self._opening is not None:
+                graph = self.attach(await stack.enter_async_context(self._opening()))
+            stand = await graph.aget_state(config) if self.observer.has_any(pass_) else None
+            given, update = await asyncio.to_thread(self._given, pass_, stand)
+            if update is not None:
+                await graph.aupdate_state(config, update)
+            await graph.ainvoke(given, config, durability="sync")
+
+    def _given(self, pass_: Pass, stand: Any) -> tuple[Command[Any] | None, dict[str, Any] | None]:
+        """What a graph is given to go on with: answers to its own pauses by their ids, and what goes into its state."""
+        if stand is None:
+            return None, None
+        answers = self.observer.answers(pass_, stand.interrupts)
+        if answers:
+            return Command(resume=answers), None
+        told = {} if stand.interrupts else self._told_at_stop(pass_, stand)
+        return None, {self.observer.watching.decision_key: told} if told else None
+
+    def _told_at_stop(self, pass_: Pass, stand: Any) -> Mapping[str, Any]:
+        """What people said where the graph stands at a fixed stop. Without a key to put it under, a no ends the run."""
+        checkpoint = stand.config["configurable"].get("checkpoint_id", "")
+        for node in stand.next:
+            told = self.observer.stop(pass_, node, checkpoint, stand.values)
+            if told is None:
+                raise RunError("still_waiting", f"{self.name} stands before {node}, and nobody has answered")
+            if self.observer.watching.decision_key:
+                return {key: each for key, each in told.items() if key in ("decision", "reason", "modified_action")}
+            if told["decision"] != "approve":
+                self.guards.gate.cancel(pass_.run_id, str(told.get("by", "")), str(told.get("reason", ""))).result()
+                raise RunError("cancelled", f"a reviewer said no before {node}")
+        return {}
 
     # -- a graph is called --------------------------------------------------------------------------
 
@@ -138,15 +184,21 @@ class Registration:
                 failure = arguments_bytes(cast("Any", encode_exception(error)))
                 report = PassReport(PassEnd.FAILED, failure=failure, seen=seen)
             elif error is None:
-                waits = bool(call.foreign) or self._stands(graph, config)
-                report = PassReport(PassEnd.WAITING if waits else PassEnd.FINISHED, seen=seen)
+                report = self._observe(graph, config, call) or PassReport(PassEnd.FINISHED, seen=seen)
         self.threads.leave(pass_, report)
 
-    def _stands(self, graph: Any, config: RunnableConfig | None) -> bool:
-        """Whether a graph with fixed stops has come to one: it ends its call there without a word."""
-        if not (graph.interrupt_before_nodes or graph.interrupt_after_nodes):
-            return False
-        return bool(graph.get_state({"configurable": configurable(graph, config)}).next)
+    def _observe(self, graph: Any, config: RunnableConfig | None, call: Invocation) -> PassReport | None:
+        """Have people asked what the graph waits for by itself; None where it waits for nothing."""
+        pass_ = call.pass_
+        for node, interrupt in call.foreign.values():
+            self.observer.report(pass_, node, interrupt)
+        stops = graph.interrupt_before_nodes or graph.interrupt_after_nodes
+        if stops and not call.foreign:
+            stand = graph.get_state({"configurable": configurable(graph, config)})
+            checkpoint = stand.config["configurable"].get("checkpoint_id", "")
+            for node in stand.next:
+                self.observer.stop(pass_, node, checkpoint, stand.values)
+        return standing_report(pass_) if pass_.parked else None
 
     @contextmanager
     def node(self, spot: Spot | None) -> Generator[None]:
@@ -165,7 +217,7 @@ class Registration:
             try:
                 yield
             except GraphInterrupt as pause:
-                invocation.foreign.extend(foreign_in(pause))
+                invocation.met(spot.path.rpartition("|")[2], pause)
                 raise
             closed = inner.scope.closed
             if closed is not None:
@@ -179,6 +231,9 @@ def register(
     name: str = "",
     version: str = "",
     accepts: Sequence[str] = (),
+    expires_in: Duration | None = None,
+    on_expiry: str = "reject",
+    decision_key: str = "",
 ) -> G:
     """Make a graph known by name, so that a worker goes on with its runs; returns it.
 
@@ -186,10 +241,15 @@ def register(
     guarded with `il.tool` work in its nodes. Give it before the first call. `name` is that of its `InterlockMiddleware`
     where it has one. A worker goes on with a run only under the `version` that began it, or one that `accepts` names.
 
+    Pauses that the graph makes by itself are shown to people and answered, as observed ones: a node that calls
+    `interrupt()` gets the answer in its own form, and one that nobody answers within `expires_in` (a day) gets
+    `on_expiry`. At a fixed stop (`interrupt_before`) the answer is put into the state under `decision_key`.
+
     Instead of a graph, a function that opens one may be given (an asynchronous context manager), for checkpointers that
     belong to an event loop. Raises `SettingsError`.
     """
     guards = il.guards
+    watching = Watching(duration("register", "expires_in", {"expires_in": expires_in}), on_expiry, decision_key)
     if isinstance(graph, Pregel):
         found = cast("Pregel[Any, Any, Any, Any]", graph)
         called = name or agent_of(found, guards) or (found.name if found.name != "LangGraph" else "") or guards.agent
@@ -199,7 +259,7 @@ def register(
                 f"the graph {called} has no checkpointer, so it could not be paused",
                 "Compile it with checkpointer=….",
             )
-        made = Registration(guards, called, graph, None, version, accepts)
+        made = Registration(guards, called, graph, None, version, accepts, watching)
         guards.resumes(called, made)
         return cast("G", made.attach(found))
     if not callable(graph) or not name:
@@ -208,7 +268,7 @@ def register(
             f"{graph!r:.100} is no compiled graph, or has no name",
             "Give a compiled graph, or a function that opens one and name=….",
         )
-    guards.resumes(name, Registration(guards, name, None, cast("Opening", graph), version, accepts))
+    guards.resumes(name, Registration(guards, name, None, cast("Opening", graph), version, accepts, watching))
     return cast("G", graph)
 
 

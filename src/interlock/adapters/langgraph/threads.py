@@ -36,6 +36,7 @@ class _Held:
     entered: Future[Pass]
     count: int = 1
     left: Future[None] | None = None
+    report: PassReport | None = None
     scopes: dict[str, Scope] = field(default_factory=dict[str, Scope])
 
 
@@ -88,12 +89,15 @@ class Threads:
         with self._lock:
             held = self._held[pass_.run_id]
             held.count -= 1
+            held.report = report or held.report
             if held.count:
                 return None
             held.left = Future()
         try:
             pass_.drain()
-            return self._guards.runtime.leave(pass_.run_id, pass_.number, report or standing_report(pass_)).result()
+            return self._guards.runtime.leave(
+                pass_.run_id, pass_.number, held.report or standing_report(pass_)
+            ).result()
         finally:
             with self._lock:
                 del self._held[pass_.run_id]
