@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from interlock.adapters.guard.outcomes import call_text
+from interlock.adapters.guard.sensitive import Unsaid
 from interlock.domain.action import PastCall, call_key
 from interlock.domain.errors import CallError, Diverged, Interrupted, StoreError
 from interlock.domain.ids import CallKey, InterruptId, RunId
@@ -151,6 +152,7 @@ class Pass:
         self.frames: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self.loops: WeakKeyDictionary[Any, tuple[Scope, Interrupted | None]] = WeakKeyDictionary()
         self.at_end: list[Callable[[], None]] = []
+        self.unsaid = Unsaid()
         self.root = Scope(self, "", None)
 
     def park(self, scope: Scope, pause: Interrupted) -> Interrupted:
