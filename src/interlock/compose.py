@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -224,7 +223,8 @@ def check_policy(path: Path, policy: PolicySet, specs: Iterable[ToolSpec]) -> No
 def _seconds(lease: Duration) -> float:
     from interlock.adapters.guard.tool import duration
 
-    return (duration("Interlock", "lease", {"lease": lease}) or timedelta(seconds=30)).total_seconds()
+    given = duration("Interlock", "lease", {"lease": lease})
+    return settings_.lease(given.total_seconds() if given is not None else 30.0)
 
 
 def _not_in_a_run() -> None:

@@ -21,6 +21,9 @@ from pathlib import Path
 from interlock.domain.errors import SettingsError
 
 MEMORY = "memory://"
+SHORTEST_LEASE_S = 0.001
+LONGEST_LEASE_S = 36_500 * 86_400.0
+"""A process beats its heart three times a lease: clocks can neither count less nor add up more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +55,10 @@ def load(
     return Settings(
         url=_url(url or env.get("INTERLOCK_URL") or _default_url()),
         profile=profile or env.get("INTERLOCK_PROFILE") or "cautious",
-        lease_s=float(_number(env, "INTERLOCK_LEASE", "30")),
+        lease_s=lease(float(_number(env, "INTERLOCK_LEASE", "30"))),
         expensive_from=_number(env, "INTERLOCK_EXPENSIVE_FROM", "100"),
         environment=env.get("INTERLOCK_ENVIRONMENT", ""),
-        policy=Path(file).expanduser().absolute() if file else None,
+        policy=_file(file) if file else None,
     )
 
 
@@ -69,7 +72,7 @@ def _url(given: str) -> str:
     if given == MEMORY:
         return given
     if given.startswith("sqlite:///") and len(given) > len("sqlite:///"):
-        return "sqlite:///" + str(Path(given.removeprefix("sqlite:///")).expanduser().absolute())
+        return "sqlite:///" + str(_file(given.removeprefix("sqlite:///")))
     scheme = given.partition(":")[0]
     if scheme in ("postgresql", "postgres", "https", "http"):
         raise SettingsError(
@@ -80,6 +83,24 @@ def _url(given: str) -> str:
         f"{given!r} is no store",
         "Use sqlite:///path/to/file.db, sqlite:////absolute/file.db or memory://.",
     )
+
+
+def _file(given: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(given).expanduser().absolute()
+    except RuntimeError:  # nobody has that name
+        raise SettingsError("bad_setting", f"{os.fspath(given)} has no home folder", "Write the whole path.") from None
+
+
+def lease(seconds: float) -> float:
+    """A lease in seconds, if an executor can keep it; raises `SettingsError` otherwise."""
+    if not SHORTEST_LEASE_S <= seconds <= LONGEST_LEASE_S:
+        raise SettingsError(
+            "bad_setting",
+            f"a lease of {seconds:g} s cannot be kept",
+            f"Use {SHORTEST_LEASE_S:g} seconds to 36500 days, for example INTERLOCK_LEASE=30.",
+        )
+    return seconds
 
 
 def _number(env: Mapping[str, str], name: str, default: str) -> Decimal:

@@ -74,6 +74,53 @@ def test_a_crashing_check_holds_and_says_so_even_what_nobody_is_asked_about(both
     assert view.card.why.startswith("the check broken failed: LookupError: no such rule")
 
 
+class Ends(BaseException):
+    """Something that no `except Exception` sees."""
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), asyncio.CancelledError(), Ends("no more")])
+@pytest.mark.parametrize("within", [None, 5])
+def test_a_check_that_would_end_the_process_holds_the_call(
+    stage: Rehearsal, error: BaseException, within: float | None
+) -> None:
+    write, written = writer(stage)
+
+    @stage.il.before(within=within)
+    def broken(call: Any) -> None:
+        raise error
+
+    with stage.il.run("job") as run:
+        write("a")
+    assert (run.status, written) == ("waiting", [])
+    (view,) = stage.reviewer.open()
+    assert view.card.why.startswith(f"the check broken failed: {type(error).__name__}")
+
+
+def test_a_check_is_stopped_by_ctrl_c_like_everything_else(stage: Rehearsal) -> None:
+    write, written = writer(stage)
+
+    @stage.il.before
+    def broken(call: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), stage.il.run("job"):
+        write("a")
+    assert written == []
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), Ends("no more")])
+def test_an_observer_that_would_end_the_process_changes_nothing(stage: Rehearsal, error: BaseException) -> None:
+    write, written = writer(stage)
+
+    @stage.il.after
+    def broken(call: Any, outcome: str, result: object) -> None:
+        raise error
+
+    with stage.il.run("job") as run:
+        assert write("a") == "a"
+    assert (run.status, written, stage.states("job")) == ("finished", ["a"], ["done"])
+
+
 def test_a_slow_check_is_not_waited_for_beyond_its_time_and_its_late_word_changes_nothing(both: Rehearsal) -> None:
     late, done = threading.Event(), threading.Event()
 

@@ -103,7 +103,7 @@ class Teller:
         else:
             yield Moment(event.at, "Was refused at once", _refusal(event), tone="danger")
 
-    def stopped(self, event: Event, _: ActionView) -> Iterator[Moment]:
+    def stopped(self, event: Event, _: ActionView | None) -> Iterator[Moment]:
         """It might have run, and was refused when it was about to."""
         yield Moment(event.at, "Did not run", _refusal(event), tone="danger")
 

@@ -96,7 +96,7 @@ def load_app(app: str) -> Interlock:
         raise SettingsError(
             "no_module", f"cannot import {module_name}: {error}", "Run it from the folder that holds the module."
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         said = f"importing {module_name} failed: {type(error).__name__}: {error}"
         raise SettingsError("import_failed", said, f"See where: python -c 'import {module_name}'") from error
     for part in name.split("."):

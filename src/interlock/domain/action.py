@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from interlock.canonical import Json, canonical_bytes
+from interlock.domain.conversation import NOTHING_SAID, Conversation
 from interlock.domain.ids import ActionId, CallKey, DecisionId, Digest, EffectHash, InterruptId, ProcessId, RunId
 from interlock.domain.ruling import Reason, Ruling
 from interlock.domain.tool import InterruptPolicy, ToolSpec
@@ -144,6 +145,8 @@ class ActionRequest:
     other arguments is an error. `history` are the keys of the named calls that the framework's history holds: an equal
     effect that is done and not among them was lost there, and is held as a suspected repetition.
 
+    `conversation` is what the agent knew when it made the call, where the framework tells.
+
     The tool's own code says what the call would do (`preview`: at the proposal of the arguments proposed, at the
     claim of those about to run), what it expects to come of it, and into which `slices` it falls.
     """
@@ -166,6 +169,7 @@ class ActionRequest:
     preview: Preview | None = None
     tool_expects: str = ""
     slices: Mapping[str, str] = field(default_factory=dict[str, str])
+    conversation: Conversation = NOTHING_SAID
     named: bool = False
     history: frozenset[CallKey] = frozenset()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from interlock.canonical import Json, canonical_bytes
@@ -52,7 +52,30 @@ _SHORTEST_SECRET = 4
 
 def veiled(text: str, arguments: Mapping[str, Json], paths: Iterable[str]) -> str:
     """The text without the sensitive values that stand in it as they are."""
-    secrets = {each for path in paths for tree in find(arguments, path) for each in _leaves(tree)}
+    return _without(text, secrets_of(arguments, paths))
+
+
+def secrets_of(arguments: Mapping[str, Json], paths: Iterable[str]) -> frozenset[str]:
+    """The sensitive values as text may hold them, where they are long enough to be looked for."""
+    return frozenset(each for path in paths for tree in find(arguments, path) for each in _leaves(tree))
+
+
+def veiled_tree(tree: Json, secrets: Collection[str]) -> Json:
+    """A value that code left behind (in an error, say) without the secrets that stand anywhere in it."""
+    if isinstance(tree, list):
+        return [veiled_tree(each, secrets) for each in tree]
+    if isinstance(tree, dict):
+        return {
+            _without(name, secrets): each if name == "$t" else veiled_tree(each, secrets) for name, each in tree.items()
+        }
+    if tree is None or isinstance(tree, bool):
+        return tree
+    said = str(tree)
+    shown = _without(said, secrets)
+    return tree if shown == said else shown
+
+
+def _without(text: str, secrets: Collection[str]) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "[hidden]")
     return text
@@ -66,6 +89,8 @@ def _leaves(tree: Json) -> Iterator[str]:
             yield from _leaves(each)
     elif not isinstance(tree, bool) and tree is not None and len(said := str(tree)) >= _SHORTEST_SECRET:
         yield said
+        if (escaped := repr(said)[1:-1]) != said:
+            yield escaped
 
 
 def is_hidden(tree: Json) -> bool:

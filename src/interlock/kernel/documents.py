@@ -86,7 +86,7 @@ def facts_document(
     facts: dict[str, Json] = {
         "tool": tool,
         "agent_version": versions.agent,
-        "model": versions.model,
+        "model": request.conversation.model or versions.model,
         "prompt": versions.prompt,
         "environment": versions.environment,
         "host": host,
@@ -101,7 +101,7 @@ def facts_document(
         "tool_expects": _bounded(request.tool_expects),
         **(request.preview.facts() if request.preview is not None else {}),
         "slices": dict(slices),
-        "messages": None,
+        "messages": request.conversation.head,
     }
     # What is empty says nothing: left out, so that a plain action stays small.
     return canonical_bytes({key: value for key, value in facts.items() if value not in ("", None, [], {})})

@@ -232,6 +232,7 @@ class InProcessGate(Holder):
     def _propose(self, request: ActionRequest, run: Run) -> Future[Standing]:
         spec, (_, _, tool, described) = request.spec, self._tool(request.spec)
         arguments, blobs = spill(request.arguments, BLOB_LIMIT, blob_digest)
+        blobs |= request.conversation.added
         if tool not in self._described:
             blobs[tool] = described
         effect, whole = self._effect(spec, arguments), request.arguments

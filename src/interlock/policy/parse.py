@@ -27,9 +27,14 @@ RULE_KEYS: Final = (
 )  # fmt: skip
 """Every key of a rule."""
 
+MOST_CHARACTERS: Final = 1_000_000
+MOST_PARTS: Final = 50
+"""Bounds of a policy file: its size, and the parts of a dotted key. Nobody needs more of either."""
+
 _ASKS: Final = tuple(policy.value for policy in InterruptPolicy)
 _NATURES: Final = (*(each.value for each in Reversibility), UNDECLARED)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEY: Final = re.compile(r"""[\s\[]*[A-Za-z0-9_\-."' \t]+[\]\s]*""")
 _AT: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
@@ -39,6 +44,7 @@ def parse_policy(text: str, *, defaults: PolicySet = PolicySet()) -> PolicySet: 
     Raises `PolicyError` with line, column and mend.
     """
     lines = text.replace("\r\n", "\n")
+    _refuse_what_nobody_writes(lines)
     try:
         data: dict[str, Any] = tomllib.loads(lines)
     except tomllib.TOMLDecodeError as error:
@@ -54,6 +60,19 @@ def parse_policy(text: str, *, defaults: PolicySet = PolicySet()) -> PolicySet: 
             "policy_value", f"version {data['version']!r} is not known here", "Write: version = 1", "version"
         )
     return _policy(file, defaults, text)
+
+
+def _refuse_what_nobody_writes(text: str) -> None:
+    """Before it is parsed: the parser's time grows with the square of a key's parts."""
+    if len(text) > MOST_CHARACTERS:
+        words = f"it has {len(text):,} characters, and a policy has at most {MOST_CHARACTERS:,}"
+        raise PolicyError("policy_syntax", words, "Write it more simply.", 1, 1)
+    for number, line in enumerate(text.split("\n"), 1):
+        before = line.split("=")[:-1] or [line]  # what may be a key: also that of an inline table
+        keys = (re.split("[{,]", each)[-1] for each in before if each.count(".") >= MOST_PARTS)
+        if any(key.count(".") >= MOST_PARTS and _KEY.fullmatch(key) for key in keys):
+            words = f"a key has more than {MOST_PARTS} parts"
+            raise PolicyError("policy_syntax", words, "Write it more simply.", number, 1)
 
 
 def from_content(content: bytes) -> PolicySet:

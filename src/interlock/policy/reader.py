@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final, TypeVar, cast
 
+from interlock.display.characters import is_hidden, token
 from interlock.domain.errors import PolicyError
 from interlock.policy.declare import LONGEST
 from interlock.policy.nearest import mend_of
@@ -15,6 +16,8 @@ from interlock.policy.places import Path, Places
 T = TypeVar("T")
 
 _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhd])")
+_FREE: Final = ("reason", "message", "rollback_text", "when")
+"""Texts that may hold line breaks, and emoji with what joins them, beside what can be seen."""
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _KINDS: Final[Mapping[type, str]] = {str: "text", bool: "true or false", int: "a whole number", dict: "a table"}
 
@@ -55,7 +58,16 @@ class Table:
         found = self._typed(key, str, f'{key} = "..."')
         if not found.strip():
             raise self.fault("policy_value", f"{key} is empty", "Say it, or leave the key out.", key)
+        self._visible(found, key, key)
         return found
+
+    def _visible(self, text: str, what: str, *keys: str | int) -> None:
+        """Refuse characters that nobody sees in what is compared, and text of nothing else. What is stored stands."""
+        odd = [each for each in text if is_hidden(each)]
+        among = len(odd) < len("".join(text.split())) and what in _FREE
+        if odd and not among and self.places is not None:
+            words = f"{what} holds {token(odd[0])}, which nobody sees"
+            raise self.fault("policy_value", words, "Take it out.", *keys)
 
     def flag(self, key: str) -> bool:
         """True or false; false where it is not given."""
@@ -108,6 +120,7 @@ class Table:
             keys = (key, index) if isinstance(found, list) else (key,)
             if not isinstance(each, str) or not each:
                 raise self.fault("policy_value", f"{key} takes names", f'Write it like: {key} = ["one"]', *keys)
+            self._visible(each, key, *keys)
             if known is not None and each not in known:
                 raise self.fault("policy_value", f"{key} has no {each!r}", mend_of(each, known), *keys)
         return tuple(sorted(set(cast("list[str]", several))))

@@ -137,10 +137,12 @@ def test_the_second_signal_breaks_it_off_and_what_ran_is_in_doubt(app: Path) -> 
         ("shopapp:nothing", "no_object"),
         ("shopapp:other", "not_interlock"),
         ("broken:il", "import_failed"),
+        ("leaving:il", "import_failed"),
     ],
 )
 def test_what_is_no_interlock_is_one_line(app: Path, name: str, code: str) -> None:
     (app / "broken.py").write_text("1 / 0\n")
+    (app / "leaving.py").write_text("import sys\nsys.exit(0)\n")
     done = cli(app, "worker", name)
     assert done.returncode == 2
     assert f"[{code}]" in done.stderr

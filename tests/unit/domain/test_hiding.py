@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.domain.hiding import STAND_IN, find, hide, holds_hidden, is_hidden, veiled
+from interlock.domain.hiding import STAND_IN, find, hide, holds_hidden, is_hidden, secrets_of, veiled, veiled_tree
 
 MODEL = {"$t": "model", "v": ["Customer", {"name": "Ana", "card": {"$t": "model", "v": ["Card", {"pin": "1234"}]}}]}
 
@@ -116,9 +116,17 @@ def test_nothing_is_hidden_in_plain_values() -> None:
         (123456, "account 123456", "account [hidden]"),
         ([True, None, "abc", 12], "True None abc 12", "True None abc 12"),
         (["long", "longer still"], "longer still", "[hidden]"),
+        ("two\nlines", "got 'two\\nlines' or two\nlines", "got '[hidden]' or [hidden]"),
     ],
 )
 def test_what_code_says_of_a_call_shows_no_sensitive_value_that_is_long_enough_to_be_one(
     tree: Any, text: str, said: str
 ) -> None:
     assert veiled(text, {"x": tree, "y": "said"}, ["x"]) == said
+
+
+def test_what_code_leaves_behind_shows_no_secret_anywhere_in_it() -> None:
+    secrets = secrets_of({"card": "4111-1111", "pin": 87310, "note": "said"}, ["card", "pin"])
+    left: Any = ["card 4111-1111", 87310, True, None, 7, {"$t": "map", "v": [["4111-1111", 1]], "87310": "x"}]
+    shown: Any = ["card [hidden]", "[hidden]", True, None, 7, {"$t": "map", "v": [["[hidden]", 1]], "[hidden]": "x"}]
+    assert veiled_tree(left, secrets) == shown

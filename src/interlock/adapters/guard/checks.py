@@ -25,7 +25,7 @@ from interlock.adapters.guard.places import Scope
 from interlock.adapters.guard.tool import Tool
 from interlock.domain.action import Action, ActionRequest, Checked, Objection
 from interlock.domain.commands import OutcomeKind
-from interlock.domain.errors import SettingsError
+from interlock.domain.errors import Interrupted, SettingsError
 from interlock.domain.hiding import veiled
 from interlock.domain.ruling import Reason
 from interlock.domain.tool import InterruptPolicy
@@ -139,7 +139,9 @@ class Checks:
                 with entered(Frame(scope, barred=f"the check {check.name}")):
                     call = Call(tool, scope, values, check.name, _nothing_said())
                     check.fn(call, outcome.value, _copy(tool, value))
-            except Exception:
+            except (KeyboardInterrupt, Interrupted):
+                raise
+            except BaseException:
                 log.exception("the check %s failed after %s", check.name, tool.spec.name)
 
 
@@ -258,7 +260,9 @@ def _verdict(check: Check, call: Call, scope: Scope) -> Reason | None:
             said = check.fn(call)
             if inspect.iscoroutine(said):
                 said = asyncio.run(said)
-    except Exception as error:
+    except (KeyboardInterrupt, Interrupted):
+        raise
+    except BaseException as error:  # a check that would end the process holds the call like any other that fails
         return Reason("check_failed", f"the check {check.name} failed: {why(error)}"[:500])
     if said is not None:
         return Reason(

@@ -19,7 +19,7 @@ from interlock.domain.lifecycle import MAX_TRIES
 from interlock.domain.tool import Reversibility
 from interlock.ports.gate import Gate, Standing
 from interlock.ports.runtime import Runtime
-from interlock.schema import SchemaError, fill
+from interlock.schema import SchemaError, encode_exception, fill
 
 ACTIVE = (ActionState.HELD, ActionState.CLEARED, ActionState.EXECUTING, ActionState.IN_DOUBT)
 """States in which an action still has something coming."""
@@ -60,7 +60,7 @@ class Executor:
             args, kwargs = self._arguments(tool, claim, action)
         except SchemaError as error:
             words = f"the stored arguments no longer fit {action.tool}: {reason_of(tool.spec, error)}"
-            outcome = outcomes.failed(OutcomeKind.FAILED, NoEffect(words))
+            outcome = outcomes.failed(OutcomeKind.FAILED, encode_exception(NoEffect(words)))
             return (
                 cast("Standing", (yield self._gate.settle(action.id, request.process, claim.fence, outcome))),
                 None,
@@ -85,7 +85,8 @@ class Executor:
         if error is None or ended.returned:
             outcome = outcomes.done(tool.result, ended.value, self._runtime.put_blobs)
         else:
-            outcome = outcomes.failed(self._kind(tool, error, claim), error)
+            told = pass_.unsaid.failure(tool.spec, error, lambda: fill(claim.arguments, self._runtime.blob))
+            outcome = outcomes.failed(self._kind(tool, error, claim), told)
         try:
             settled = cast("Standing", (yield self._gate.settle(action.id, request.process, claim.fence, outcome)))
         except InterlockError as unsaid:

@@ -16,7 +16,7 @@ from interlock.domain.action import PastCall, arguments_bytes, call_key
 from interlock.domain.errors import CallError
 from interlock.domain.ids import RunId
 from interlock.ports.runtime import Runtime
-from interlock.schema import Json, decode_result, encode_exception, encode_result, fill
+from interlock.schema import Json, decode_result, encode_result, fill
 
 UNCHANGING = frozenset({str, int, bool, bytes, float, type(None)})
 """Types of results that can be encoded later, because nobody can change them meanwhile."""
@@ -121,7 +121,7 @@ class Free(Frame):
         if self.closed is not None:
             raise self.closed from error
         self._result = None
-        self.failure = encode_exception(error)
+        self.failure = self.outer.pass_.unsaid.failure(self.spec_tool.spec, error, lambda: self.arguments)
         return not self.outer.pass_.grant.over
 
     # -- as the gate's FreeCall ---------------------------------------------------------------------

@@ -30,6 +30,7 @@ from interlock.domain.action import (
     arguments_bytes,
 )
 from interlock.domain.commands import OutcomeKind
+from interlock.domain.conversation import NOTHING_SAID
 from interlock.domain.decision import Verdict
 from interlock.domain.errors import CallError, Diverged, RunError, StoreError
 from interlock.domain.ids import ActionId
@@ -364,6 +365,7 @@ class Interceptor:
             own_call_id=occurrence is not None or named is not None,
             named=named is not None,
             history=named.history if named is not None else frozenset(),
+            conversation=named.conversation() if named is not None and new else NOTHING_SAID,
             unseen=pass_.told(missing) if missing is not None else "",
             rationale=said,
             asking=asking,

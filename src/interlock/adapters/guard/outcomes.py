@@ -15,7 +15,6 @@ from interlock.schema import (
     Json,
     decode_exception,
     decode_result,
-    encode_exception,
     encode_result,
     fill,
     is_opaque,
@@ -36,9 +35,9 @@ def done(codec: Codec, value: object, put_blobs: Callable[[Any], Any]) -> Outcom
         return Outcome(OutcomeKind.DONE, arguments_bytes(cast("Any", opaque)), stored=False)
 
 
-def failed(kind: OutcomeKind, error: BaseException) -> Outcome:
-    """The outcome of a tool that raised."""
-    return Outcome(kind, failure=arguments_bytes(cast("Any", encode_exception(error))))
+def failed(kind: OutcomeKind, failure: Json) -> Outcome:
+    """The outcome of a tool that raised; `failure` is the error as it is recorded."""
+    return Outcome(kind, failure=arguments_bytes(cast("Any", failure)))
 
 
 def result_of(action: Action, codec: Codec, blob: Blob) -> object:

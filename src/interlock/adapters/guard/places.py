@@ -17,7 +17,9 @@ from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from interlock.adapters.guard.outcomes import call_text
+from interlock.adapters.guard.sensitive import Unsaid
 from interlock.domain.action import PastCall, call_key
+from interlock.domain.conversation import NOTHING_SAID, Conversation
 from interlock.domain.errors import CallError, Diverged, Interrupted, StoreError
 from interlock.domain.ids import CallKey, InterruptId, RunId
 from interlock.domain.run import PassGrant
@@ -44,13 +46,14 @@ class Named:
 
     The arguments are no part of it: the same call with others is an error. `retry` counts how often the call was
     made again, by something that retries, after it had failed. `history` are the keys of the calls that the framework's
-    own history holds.
+    own history holds, `conversation` answers what the agent knew.
     """
 
     path: str
     ref: str
     retry: int = 0
     history: frozenset[CallKey] = frozenset()
+    conversation: Callable[[], Conversation] = lambda: NOTHING_SAID
 
 
 class Place(NamedTuple):
@@ -166,6 +169,7 @@ class Pass:
         self.frames: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self.loops: WeakKeyDictionary[Any, tuple[Scope, Interrupted | None]] = WeakKeyDictionary()
         self.at_end: list[Callable[[], None]] = []
+        self.unsaid = Unsaid()
         self.root = Scope(self, "", None)
 
     def park(self, scope: Scope, pause: Interrupted) -> Interrupted:

@@ -39,7 +39,7 @@ def ask(tool: Tool, arguments: object, idempotency_key: str, runtime: Runtime) -
         hidden = {tool.spec.idempotency_key: idempotency_key} if tool.spec.idempotency_key else None
         args, kwargs = tool.parameters.call_args(values, hidden)
         found = call(tool.probe, args, kwargs)
-    except Exception:
+    except (Exception, SystemExit):
         return None
     if isinstance(found, Happened):
         return True, outcomes.done(tool.result, found.result, runtime.put_blobs)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
 from interlock.domain.errors import SettingsError
+from interlock.domain.hiding import secrets_of, veiled_tree
 from interlock.domain.tool import ToolSpec
-from interlock.schema import Parameters, SchemaError
+from interlock.schema import Json, Parameters, SchemaError, encode_exception
 
 
 def sensitive_paths(tool: str, given: str | Iterable[str] | None, parameters: Parameters) -> tuple[str, ...]:
@@ -62,6 +63,26 @@ def said(spec: ToolSpec, error: SchemaError) -> str:
     if any(path.partition(".")[0] == head for path in spec.sensitive):
         return f"{error.path}: does not fit its annotation (what is wrong is not said: it is sensitive)"
     return f"{error.path}: {error.reason}"
+
+
+class Unsaid:
+    """The sensitive values of calls that failed in a pass: the errors that are recorded do not tell them."""
+
+    def __init__(self) -> None:
+        self._secrets: set[str] = set()
+
+    def failure(self, spec: ToolSpec, error: BaseException, arguments: Callable[[], Json]) -> Json:
+        """An error of a tool as it is recorded. `arguments` are asked for only where some are sensitive."""
+        if spec.sensitive:
+            self._secrets |= secrets_of(cast("Mapping[str, Json]", arguments()), spec.sensitive)
+        return self.ending(error)
+
+    def ending(self, error: BaseException) -> Json:
+        """An error with which a tool or a pass ended, as it is recorded."""
+        told = cast("dict[str, Json]", encode_exception(error))
+        if not self._secrets:
+            return told
+        return {name: each if name == "type" else veiled_tree(each, self._secrets) for name, each in told.items()}
 
 
 def cause(spec: ToolSpec, error: SchemaError) -> SchemaError | None:

@@ -25,6 +25,7 @@ from interlock.adapters.guard.places import Named, Pass
 from interlock.adapters.guard.rationale import saying, take
 from interlock.adapters.guard.tool import Tool
 from interlock.adapters.langgraph.borders import cross, executing
+from interlock.adapters.langgraph.knowing import Known
 from interlock.adapters.langgraph.places import (
     Spot,
     here,
@@ -90,6 +91,7 @@ class Calls:
         self.agent = agent
         self.workflow = workflow
         self.threads: Threads = threads_of(guards)
+        self._known = Known()
         self._failed: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
 
     # -- a tool is called ---------------------------------------------------------------------------
@@ -224,11 +226,9 @@ class Calls:
             scope = outer.scope if outer is not None and joined else self.threads.scope(pass_, spot.scope)
             named, message = None, None
             if call.id is not None:
-                worst = tool.sync.spec.worst.value
-                named, message = named_call(
-                    pass_, spot, tool.name, call.id, self._retries(spot, call.id),
-                    with_history=worst in ("irreversible", "compensable"),
-                )  # fmt: skip
+                acts = not self.guards.gate.is_free(tool.sync.spec)
+                retries = self._retries(spot, call.id)
+                named, message = named_call(pass_, spot, tool.name, call.id, retries, acts=acts, known=self._known)
             if named is not None:
                 scope = named_scope(pass_, named, scope)
             inside, parent = (outer.inside, outer.parent) if outer is not None and joined else ("", None)
@@ -241,8 +241,7 @@ class Calls:
             raise
 
     def _whose(self, spot: Spot) -> Whose:
-        inner = spot.path.rpartition("|")[0]
-        thread = spot.thread + (f" {inner}" if inner else "")
+        thread = spot.thread + (f" {spot.graph}" if spot.graph else "")
         return Whose(run_name(self.agent, thread, turn_of(spot.messages())), self.agent, thread, self.workflow)
 
     def _leave(self, doing: Doing) -> None:
@@ -301,6 +300,7 @@ class Calls:
             cross(doing.spot.task, error)
         if isinstance(error, Bubbled):
             raise error.bubble from None
+        self._known.forget(f"{doing.pass_.run_id} {doing.spot.graph}")
         if isinstance(error, TELLABLE) and doing.call.id is not None:
             return refusal(error, doing.tool.name, doing.call.id)
         if isinstance(error, CallError) and error.code == "call_changed" and doing.call.id is not None:

@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
 from interlock.adapters.guard.places import Named, Pass, Scope
+from interlock.adapters.langgraph.knowing import Known
 from interlock.domain.errors import CallError
 from interlock.domain.ids import RunId
 
@@ -34,6 +35,11 @@ class Spot:
     task: str
     read: Callable[[str, bool], Any] | None
     durable: bool
+
+    @property
+    def graph(self) -> str:
+        """The names of the graphs around this one."""
+        return self.path.rpartition("|")[0]
 
     @property
     def scope(self) -> str:
@@ -101,18 +107,23 @@ def _short(text: str, length: int) -> str:
 
 
 def named_call(
-    pass_: Pass, spot: Spot, tool: str, call_id: str, retry: int, *, with_history: bool
+    pass_: Pass, spot: Spot, tool: str, call_id: str, retry: int, *, acts: bool, known: Known
 ) -> tuple[Named | None, AIMessage | None]:
     """The identity of a model's call: the message it stands in, and its id there. None where no message has it.
 
-    `with_history` adds the keys of all calls of the tool that the conversation holds.
+    Where the tool `acts`, the keys of all its calls that the conversation holds come along, and the conversation.
     """
     messages = spot.messages()
     for message in reversed(messages):
         if isinstance(message, AIMessage) and message.id and any(each["id"] == call_id for each in message.tool_calls):
-            held = _calls(messages, tool) if with_history else ()
-            history = frozenset(pass_.key_of(spot.path, tool, f"{each.id}/{one}") for each, one in held)
-            return Named(spot.path, f"{message.id}/{call_id}", retry, history), message
+            ref = f"{message.id}/{call_id}"
+            if not acts:
+                return Named(spot.graph, ref, retry), message
+            history = frozenset(
+                pass_.key_of(spot.graph, tool, f"{each.id}/{one}") for each, one in _calls(messages, tool)
+            )
+            whose = f"{pass_.run_id} {spot.graph}"
+            return Named(spot.graph, ref, retry, history, lambda: known.conversation(whose, messages)), message
     return None, None
 
 

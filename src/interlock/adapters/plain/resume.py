@@ -25,7 +25,6 @@ from interlock.schema import (
     Parameters,
     SchemaError,
     codec_for,
-    encode_exception,
     encode_result,
     fill,
     storable_reason,
@@ -105,7 +104,9 @@ class Driver:
             # Whatever swallowed the pause on its way, the run waits; Ctrl-C and cancellation are no failures either.
             return PassReport(PassEnd.WAITING, seen=seen, waits_for=waits, broken=pass_.broken is not None)
         if error is not None:
-            return PassReport(PassEnd.FAILED, failure=arguments_bytes(cast("Any", encode_exception(error))), seen=seen)
+            return PassReport(
+                PassEnd.FAILED, failure=arguments_bytes(cast("Any", pass_.unsaid.ending(error))), seen=seen
+            )
         tree, stored = encode_result(codec, value)
         return PassReport(PassEnd.FINISHED, arguments_bytes(self.runtime.put_blobs(tree)), stored, seen=seen)
 
