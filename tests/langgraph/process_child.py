@@ -1,7 +1,7 @@
 """Agents in processes of their own, over files: one that may be killed, several that go on with the same thread.
 
-Importing LangChain takes longer than anything that is done here. So this program imports it once, opens no file, and
-forks for each request line (JSON); the child opens its own. It answers with a line: how the child ended.
+Importing LangChain takes longer than anything that is done here. So this program imports it once, keeps no file open,
+and forks for each request of a line (JSON); the child opens its own. It answers with a line: how the children ended.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import signal
 import sqlite3
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -105,8 +106,15 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     return {"error": said, "over": over, "told": told}
 
 
+def warm_up() -> None:
+    """Have everything imported that is imported late, so that no child has to; what kept threads has ended by then."""
+    with tempfile.TemporaryDirectory() as folder:
+        run({"folder": folder, "gate": "registered", "begins": True})
+
+
 def serve() -> None:
     """Fork a child for each request of a line; those of one line live at the same time."""
+    warm_up()
     for line in sys.stdin:
         begun = [_fork(request) for request in json.loads(line)]
         answers: list[dict[str, Any]] = []
