@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from tests.langgraph import agents
+from tests.langgraph import kinds
 
 from interlock import Interlock
 from interlock.testing import AdapterContract, Rehearsal, reject
@@ -17,7 +17,7 @@ from interlock.testing.adapter_plan import Call, Plan, ToolsUnderTest
 
 
 class GraphContract(AdapterContract):
-    kind: type[agents.GraphUnderTest]
+    kind: type[kinds.GraphUnderTest]
 
     @pytest.fixture(autouse=True)
     def _saver(self) -> None:
@@ -28,16 +28,16 @@ class GraphContract(AdapterContract):
 
 
 class TestMiddleware(GraphContract):
-    kind = agents.WithMiddleware
+    kind = kinds.WithMiddleware
     closes_after_a_pause = False  # LangGraph's own pause is an exception that a middleware outside ours may catch
 
 
 class TestMiddlewareByWorker(GraphContract):
-    kind = agents.WithMiddlewareByWorker
+    kind = kinds.WithMiddlewareByWorker
 
 
 class TestMiddlewareByWorkerOnSqlite(GraphContract):
-    kind = agents.WithMiddlewareByWorker
+    kind = kinds.WithMiddlewareByWorker
 
     @pytest.fixture
     def stage(self, tmp_path: Path) -> Iterator[Rehearsal]:
@@ -53,18 +53,18 @@ class TestMiddlewareByWorkerOnSqlite(GraphContract):
 
 
 class TestAsyncMiddleware(GraphContract):
-    kind = agents.AsyncMiddleware
+    kind = kinds.AsyncMiddleware
     closes_after_a_pause = False
 
 
 class TestAsyncMiddlewareByWorker(GraphContract):
-    kind = agents.AsyncMiddlewareByWorker
+    kind = kinds.AsyncMiddlewareByWorker
 
 
 class TestHandWritten(GraphContract):
     """Without registration one call's pause cancels calls beside it that have not begun: their cards come later."""
 
-    kind = agents.HandWritten
+    kind = kinds.HandWritten
     closes_after_a_pause = False
 
     def test_parallel_calls_are_cards_of_their_own_and_decided_in_any_order(
@@ -89,23 +89,23 @@ class TestHandWritten(GraphContract):
 
 
 class TestHandWrittenByWorker(GraphContract):
-    kind = agents.HandWrittenByWorker
+    kind = kinds.HandWrittenByWorker
 
 
 class TestSubgraph(GraphContract):
-    kind = agents.AsSubgraph
+    kind = kinds.AsSubgraph
     closes_after_a_pause = False
 
 
 class TestSubgraphByWorker(GraphContract):
-    kind = agents.AsSubgraphByWorker
+    kind = kinds.AsSubgraphByWorker
 
 
 class TestFunctional(GraphContract):
-    kind = agents.Functional
+    kind = kinds.Functional
     closes_after_a_pause = False
 
 
 class TestFunctionalByWorker(GraphContract):
-    kind = agents.FunctionalByWorker
+    kind = kinds.FunctionalByWorker
     closes_after_a_pause = False  # what a @task catches counts again at the end of its entrypoint

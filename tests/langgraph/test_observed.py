@@ -11,7 +11,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
-from tests.langgraph.agents import GO, THREAD, hand_written
+from tests.langgraph.kinds import GO, THREAD, hand_written
 from tests.langgraph.scripted import ScriptedModel, calls, says
 
 from interlock import Interlock

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -122,8 +123,8 @@ def named_call(
             history = frozenset(
                 pass_.key_of(spot.graph, tool, f"{each.id}/{one}") for each, one in _calls(messages, tool)
             )
-            whose = f"{pass_.run_id} {spot.graph}"
-            return Named(spot.graph, ref, retry, history, lambda: known.conversation(whose, messages)), message
+            knew = partial(known.conversation, f"{pass_.run_id} {spot.graph}", messages)
+            return Named(spot.graph, ref, retry, history, knew), message
     return None, None
 
 
