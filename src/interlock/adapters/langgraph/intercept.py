@@ -18,7 +18,7 @@ from interlock.adapters.langgraph.calls import Calls
 from interlock.adapters.langgraph.guarding import guard_of, guarded_copy
 from interlock.adapters.langgraph.places import spot_of
 from interlock.adapters.langgraph.telling import MARK
-from interlock.adapters.langgraph.tools import GuardedTool, guarded_tool
+from interlock.adapters.langgraph.tools import GuardedTool, guarded_tool, keyed
 from interlock.domain.errors import SettingsError
 
 Declared = ReversibilityName | Mapping[str, Any]
@@ -134,7 +134,7 @@ def make_guarded(guards: Guards, tool: BaseTool, said: Keywords) -> GuardedTool:
                 "declared_twice", f"{tool.name} is made of a guarded function, and declared once more", "Say it once."
             )
         field = "coroutine" if inner.is_async else "func"
-        return guarded_tool(tool.model_copy(update={field: inner.fn}), {"name": tool.name}, inner)
+        return guarded_tool(tool.model_copy(update={field: keyed(inner)}), {"name": tool.name}, inner)
     made = guarded_tool(tool, guards.keywords(tool.name, said))
     guards.take(made.sync)
     return made

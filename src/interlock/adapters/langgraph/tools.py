@@ -6,6 +6,7 @@ are kept in LangGraph's own encoding.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -60,10 +61,10 @@ class GuardedTool:
         return self.sync.spec.name
 
     def split(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the model gave, and what the graph injected."""
-        shown = self.sync.parameters.names
+        """What the model gave, and what the graph injected; the idempotency key is for neither of them to give."""
+        shown, key = self.sync.parameters.names, self.sync.spec.idempotency_key
         given = {name: value for name, value in args.items() if name in shown or not self._knows(name)}
-        return given, {name: value for name, value in args.items() if name not in given}
+        return given, {name: value for name, value in args.items() if name not in given and name != key}
 
     def _knows(self, name: str) -> bool:
         """Whether it is a parameter that the graph fills in."""
@@ -95,6 +96,28 @@ _call: ContextVar[ToolCall] = ContextVar("interlock_tool_call")
 """The call whose body runs here."""
 
 
+_key: ContextVar[Any] = ContextVar("interlock_idempotency_key", default=None)
+"""The idempotency key of the call whose body runs here."""
+
+
+def keyed(inner: Tool) -> Callable[..., Any]:
+    """The bare function of a guarded one; it gets its idempotency key past a schema that does not know of it."""
+    fn, name = inner.fn, inner.spec.idempotency_key
+    if name is None:
+        return fn
+    if inner.is_async:
+
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            return await cast("Any", fn(*args, **{**kwargs, name: _key.get()}))
+
+        return functools.wraps(fn)(call_async)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **{**kwargs, name: _key.get()})
+
+    return functools.wraps(fn)(call)
+
+
 def calling(call: ToolCall) -> Any:
     """Say which call the next body belongs to; undo it with `called`."""
     return _call.set(call)
@@ -110,13 +133,18 @@ def guarded_tool(original: BaseTool, keywords: Keywords, inner: Tool | None = No
 
     `inner` is the guarded function that it was made of: then that one's declaration is taken over.
     """
-    signature, annotations = _signature(original)
+    key = inner.spec.idempotency_key if inner is not None else keywords.get("idempotency_key")
+    if inner is not None and key is not None:
+        keywords = {**keywords, "idempotent": True, "idempotency_key": key}
+    signature, annotations = _signature(original, key, always=inner is not None)
 
     def body(**values: Any) -> Any:
+        _key.set(values.get(key or ""))
         return _ran(original, values, lambda call, input: original.invoke(input, call.config, **call.options))
 
     async def body_async(**values: Any) -> Any:
         call = _call.get()
+        _key.set(values.get(key or ""))
         try:
             return pack(await original.ainvoke(_input(original, call, values), call.config, **call.options))
         except GraphBubbleUp as bubble:
@@ -172,7 +200,8 @@ def _required(schema: Mapping[str, Any]) -> list[str]:
     return cast("list[str]", schema.get("required", []))
 
 
-def _signature(original: BaseTool) -> tuple[Signature, dict[str, Any]]:
+def _signature(original: BaseTool, key: str | None, *, always: bool) -> tuple[Signature, dict[str, Any]]:
+    """What the tool takes of the model, and the parameter for the idempotency key that the model need not see."""
     schema = cast("object", original.tool_call_schema)
     parameters: list[Parameter] = []
     if isinstance(schema, dict):
@@ -197,6 +226,10 @@ def _signature(original: BaseTool) -> tuple[Signature, dict[str, Any]]:
             f"{original.name} cannot be guarded: its args_schema is no Pydantic 2 model and no JSON schema",
             "Give it a schema of one of these kinds.",
         )
+    full, known = original.args_schema, {each.name for each in parameters}
+    fields = full.model_fields if isinstance(full, type) and issubclass(full, BaseModel) else {}
+    if key is not None and key not in known and (always or key in fields):
+        parameters.append(Parameter(key, Parameter.KEYWORD_ONLY, annotation=str, default=""))
     for each in parameters:
         if not each.name.isidentifier():
             raise SettingsError("not_storable", f"{original.name}: {each.name!r} is no name for an argument", "")
