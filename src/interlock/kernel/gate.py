@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from interlock.canonical import Json, blob_digest, canonical_bytes
-from interlock.domain.action import ActionKind, ActionRequest, AgentDecision, Versions
+from interlock.domain.action import Action, ActionKind, ActionRequest, AgentDecision, Versions
 from interlock.domain.commands import Outcome
 from interlock.domain.decision import Answer, Decision
 from interlock.domain.errors import CallError, StoreError
 from interlock.domain.events import Event, EventType
-from interlock.domain.ids import ActionId, EffectHash, EventId, ProcessId, RunId
+from interlock.domain.ids import ActionId, CallKey, EffectHash, EventId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import PassGrant, PassReport, Run, RunState, Ticket
@@ -291,6 +291,9 @@ class InProcessGate(Holder):
             return self.store.write(claim(request, action, ruled.ruling, ruled.epoch, self.ids))
 
         return tried(attempt, self._moved)
+
+    def find(self, run: RunId, call: CallKey) -> Action | None:
+        return self.store.read(lambda rows: rows.action_of_call(run, call))
 
     def report_pause(self, request: ActionRequest) -> Future[Standing]:
         if request.asking is None or request.asking.kind is not ActionKind.OBSERVED:

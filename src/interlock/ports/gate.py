@@ -11,7 +11,7 @@ from interlock.canonical import Json
 from interlock.domain.action import Action, ActionRequest, AgentDecision, Claim
 from interlock.domain.commands import Outcome
 from interlock.domain.decision import Answer
-from interlock.domain.ids import ActionId, ProcessId, RunId
+from interlock.domain.ids import ActionId, CallKey, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.tool import ToolSpec
 
@@ -138,6 +138,10 @@ class Gate(Protocol):
 
     def note(self, decision: AgentDecision) -> None:
         """Buffer the record of what an agent decided by itself, as `record` does."""
+        ...
+
+    def find(self, run: RunId, call: CallKey) -> Action | None:
+        """The action that a call of a run became, if it became one."""
         ...
 
     def look(self, action: ActionId) -> Standing:

@@ -71,6 +71,10 @@ class Runtime(Protocol):
 
     def run(self, run: RunId) -> Run | None: ...
 
+    def run_key(self, run: RunId) -> bytes:
+        """The run's own secret, by which its calls are named (`call_key`)."""
+        ...
+
     def unended_run(self, agent: str, thread: str) -> Run | None:
         """What the agent's thread is at: its newest run that has neither finished nor been cancelled."""
         ...

@@ -199,9 +199,9 @@ class AdapterContract:
     def test_a_swallowed_pause_runs_nothing_after_it(self, stage: Rehearsal, tools: ToolsUnderTest) -> None:
         agent = self.begin(stage, tools, (Call("send", "bob"),), (Call("note", "x"),), swallows=True)
         assert "send bob" not in tools.effects
-        assert len(stage.reviewer.open()) == 1
         if not self.closes_after_a_pause:
             return
+        assert len(stage.reviewer.open()) == 1
         assert (tools.effects, agent.answers()) == ([], None)
         stage.reviewer.decide("approve")
         agent.run()

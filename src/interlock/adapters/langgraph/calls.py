@@ -39,8 +39,9 @@ from interlock.adapters.langgraph.places import (
 from interlock.adapters.langgraph.telling import message_of, refusal, told
 from interlock.adapters.langgraph.threads import Threads, Whose, threads_of
 from interlock.adapters.langgraph.tools import Bubbled, GuardedTool, ToolCall, called, calling, unpack
-from interlock.domain.action import ActionState, Rationale
+from interlock.domain.action import Action, ActionState, Rationale, call_key
 from interlock.domain.errors import CallError, InterlockError, Interrupted, Refused, ResultNotStored, RolledBack
+from interlock.domain.run import PassEnd, PassReport, RunState
 from interlock.ports.gate import Standing
 
 TELLABLE = (Refused, ResultNotStored, RolledBack)
@@ -240,8 +241,33 @@ class Calls:
                 self.threads.leave(pass_)
             raise
 
+    def supersede(self, spot: Spot) -> None:
+        """A turn of the conversation begins: what an earlier one left held is ended by that."""
+        if current() is None:
+            with self.threads.within(self._whose(spot)):
+                pass
+
+    def ended(self, spot: Spot) -> None:
+        """The agent has said its last word in this turn; what a run of ours did in it is finished."""
+        if current() is not None or not spot.thread or not spot.durable:
+            return  # the call of a registered graph ends by itself
+        whose = self._whose(spot)
+        run = self.guards.runtime.run(whose.run)
+        if run is not None and run.state is RunState.RUNNING and run.process is None:
+            self.threads.leave(self.threads.enter(whose), PassReport(PassEnd.FINISHED))
+
+    def find(self, spot: Spot, turn: str, tool: str, ref: str) -> Action | None:
+        """The action that a call of an earlier turn became, if it became one."""
+        run = run_name(self.agent, self._thread(spot), turn)
+        runtime = self.guards.runtime
+        key = call_key(runtime.run_key(run), spot.graph, tool, "", b"", 0, ref)
+        return self.guards.gate.find(run, key)
+
+    def _thread(self, spot: Spot) -> str:
+        return spot.thread + (f" {spot.graph}" if spot.graph else "")
+
     def _whose(self, spot: Spot) -> Whose:
-        thread = spot.thread + (f" {spot.graph}" if spot.graph else "")
+        thread = self._thread(spot)
         return Whose(run_name(self.agent, thread, turn_of(spot.messages())), self.agent, thread, self.workflow)
 
     def _leave(self, doing: Doing) -> None:

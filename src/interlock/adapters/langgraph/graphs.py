@@ -130,14 +130,42 @@ def bare(node: Any) -> Any:
 
 
 def agent_of(graph: Any, guards: Guards) -> str:
-    """The name under which a middleware of ours speaks in this graph."""
+    """The name under which a middleware of ours speaks in this graph; "" where none does."""
+    seen: set[int] = set()
     for node in graph.nodes.values():
         work = bare(node)
-        for fn in (getattr(work, "func", None), getattr(work, "afunc", None)):
-            owner = getattr(fn, "__self__", None)
-            if isinstance(owner, InterlockMiddleware) and owner.guards is guards:
-                return owner.agent
+        for part in ("func", "afunc", "_wrap_tool_call", "_awrap_tool_call"):
+            found = _middleware_in(getattr(work, part, None), guards, seen, DEEPEST)
+            if found is not None:
+                return found.agent
     return ""
+
+
+DEEPEST = 12
+"""So many functions around one another are looked through for a middleware of ours: LangChain wraps one in the next."""
+
+
+def _middleware_in(part: Any, guards: Guards, seen: set[int], depth: int) -> InterlockMiddleware | None:
+    if isinstance(part, InterlockMiddleware):
+        return part if part.guards is guards else None
+    if part is None or id(part) in seen or not depth:
+        return None
+    seen.add(id(part))
+    inside: list[Any] = []
+    if isinstance(part, (list, tuple)):
+        inside = list(part)
+    elif callable(part):
+        cells = list(getattr(part, "__closure__", None) or ())
+        inside = [getattr(part, "__self__", None), getattr(part, "__wrapped__", None), getattr(part, "func", None)]
+        inside += [cell.cell_contents for cell in cells if _filled(cell)]
+    return next((found for each in inside if (found := _middleware_in(each, guards, seen, depth - 1))), None)
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
 
 
 def configurable(graph: Any, config: RunnableConfig | None) -> dict[str, Any]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Protocol, cast
 
-from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import ToolMessage
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.guard.tool import Keywords, ReversibilityName
+from interlock.adapters.langgraph.asking import asking_why, in_their_place, repaired, unanswered, what_became
 from interlock.adapters.langgraph.borders import border
 from interlock.adapters.langgraph.calls import Calls
 from interlock.adapters.langgraph.guarding import guard_of, guarded_copy
-from interlock.adapters.langgraph.places import spot_of
+from interlock.adapters.langgraph.places import Spot, here, spot_of
 from interlock.adapters.langgraph.telling import MARK
 from interlock.adapters.langgraph.tools import GuardedTool, guarded_tool, keyed
 from interlock.domain.errors import SettingsError
@@ -65,6 +69,47 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
         self._default = as_keywords("default", default)
         self._known: dict[str, tuple[BaseTool, GuardedTool, BaseTool]] = {}
 
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        """Answer calls that were left behind, show tools that ask why, and see a run end."""
+        request, mended = self._before_model(request)
+        response = handler(request)
+        return self._after_model(response, mended)
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        """The same from asynchronous code."""
+        request, mended = await asyncio.to_thread(self._before_model, request)
+        response = await handler(request)
+        if mended is None and _calls_tools(response):
+            return response
+        return await asyncio.to_thread(self._after_model, response, mended)
+
+    def _before_model(self, request: Any) -> tuple[Any, list[Any] | None]:
+        mended = None
+        if unanswered(request.state.get("messages", ())):
+            spot = here()
+            if spot is not None and spot.thread and spot.durable:
+                self.calls.supersede(spot)
+                mended = repaired(request.state["messages"], partial(self._left_behind, spot))
+                request = request.override(messages=repaired(request.messages, partial(self._left_behind, spot)))
+        tools = asking_why(request.tools, lambda tool: self._guarded(tool)[1]) if request.tools else None
+        return (request if tools is None else request.override(tools=tools)), mended
+
+    def _left_behind(self, spot: Spot, turn: str, message: str, call: Mapping[str, Any]) -> ToolMessage:
+        action = self.calls.find(spot, turn, call["name"], f"{message}/{call['id']}")
+        return what_became(self.guards.runtime, action, call["name"], call["id"])
+
+    def _after_model(self, response: Any, mended: list[Any] | None) -> Any:
+        if not _calls_tools(response):
+            spot = here()
+            if spot is not None:
+                self.calls.ended(spot)
+        if mended is None:
+            return response
+        for each in response.result:
+            each.id = each.id or str(uuid.uuid4())
+        update = {"messages": in_their_place([*mended, *response.result])}
+        return ExtendedModelResponse(model_response=response, command=Command(update=update))
+
     def wrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> Answer:
         """Propose the call; run it once people let it, or tell the model why it was not run."""
         found = self._tool(request)
@@ -100,14 +145,23 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
         tool = request.tool
         if tool is None:
             return None
+        guarded, copy = self._guarded(tool)[1:]
+        return self.calls, guarded, copy
+
+    def _guarded(self, tool: BaseTool) -> tuple[BaseTool, GuardedTool, BaseTool]:
         ours = guard_of(tool)
         if ours is not None:
-            return self.calls, ours[1], tool
+            return tool, ours[1], tool
         known = self._known.get(tool.name)
         if known is None or known[0] is not tool:
             made = make_guarded(self.guards, tool, self._declared.get(tool.name, self._default))
             known = self._known[tool.name] = (tool, made, guarded_copy(self.calls, made))
-        return self.calls, known[1], known[2]
+        return known
+
+
+def _calls_tools(response: Any) -> bool:
+    """Whether a model's answer goes on with tools."""
+    return any(isinstance(each, AIMessage) and each.tool_calls for each in getattr(response, "result", ()))
 
 
 def _unknown(request: ToolCallRequest) -> ToolMessage:
