@@ -58,9 +58,9 @@ def modify(
     with desk_of(state) as desk:
         card = named(desk, ref, digest)
         if arguments is not None:
-            given = read_json(arguments, "--json")
+            given = read_json(arguments, "the new arguments")
             if not isinstance(given, dict):
-                raise click.UsageError("--json takes an object of names and values")
+                raise click.UsageError("the new arguments are to be an object of names and values")
             changes = cast("dict[str, object]", given)
         else:
             changes = _edited(desk, card) if edit else dict(_pair(card, pair) for pair in pairs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -82,7 +83,7 @@ def check(state: Global, file: Path, app: str | None, strict: bool) -> int:
 @click.option("--args", "arguments", default="{}", metavar="JSON", help="Its arguments, a JSON object.")
 @click.option("--agent", default="agent", help="The agent that would call it.")
 @click.option("--env", "environment", default="", help="The environment of the agent.")
-@click.option("--confidence", type=float, help="How sure the agent says it is, 0 to 1.")
+@click.option("--confidence", type=click.FloatRange(0, 1), help="How sure the agent says it is, 0 to 1.")
 @app_option
 def explain(
     state: Global,
@@ -98,21 +99,29 @@ def explain(
     """Say how a ruling comes about: what applies without rules, what each rule adds, and what wins.
 
     REF is a recorded action: its id, or the fingerprint or id of its card. Or name a call with --tool and --args;
-    with --app its tool is known as declared there. With --json: {"ruling", "without_rules", "rules", "won"}.
+    with --app its tool is known as declared there, and the checks that would look at the call are named.
+    With --json: {"ruling", "without_rules", "rules", "won"}, with --app {"checks"} as well.
     """
     if (ref is None) is (tool is None):
         raise click.UsageError("name a recorded action, or a call with --tool")
     if ref is not None:
         found = _recorded(state, ref, file)
     else:
+        if confidence is not None and math.isnan(confidence):
+            raise click.UsageError("--confidence takes a number from 0 to 1")
         found = _given(str(tool), arguments, agent, environment, confidence, file, app)
+    checks = _checks_of(app, str(tool)) if app and tool else []
     if state.json:
-        emit(_shape(found))
+        emit({**_shape(found), **({"checks": checks} if app and tool else {})})
         return 0
     from interlock.cli import paper
+    from interlock.display import plain
 
     sheet = paper.Sheet(paper.console())
     _draw(sheet, found)
+    if checks:
+        names = ", ".join(plain(name, limit=60) for name in checks)
+        sheet.line((f"Checks look at such a call as well and may hold or deny it; they were not asked: {names}.", ""))
     sheet.show()
     return 0
 
@@ -173,6 +182,13 @@ def _app_tools(app: str) -> Mapping[str, Any]:
     from interlock.cli.work import load_app
 
     return load_app(app).guards.tools
+
+
+def _checks_of(app: str, tool: str) -> list[str]:
+    """The names of the checks of an Interlock object that look at calls of a tool."""
+    from interlock.cli.work import load_app
+
+    return [check.name for check in load_app(app).guards.interceptor.checks.before if check.covers(tool)]
 
 
 def _tools_of(app: str) -> Mapping[str, ToolSpec]:
@@ -241,7 +257,7 @@ def _shape(found: Any) -> dict[str, object]:
                 "came_to": each.came_to,
                 "why": each.why,
                 "asks": each.asks.value if each.asks else None,
-                "loosens": each.loosely,
+                "loosens": each.rule.loosens,
             }
             for each in found.looks
         ],

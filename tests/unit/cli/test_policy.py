@@ -248,3 +248,18 @@ def test_a_recorded_action_is_explained_by_its_card_or_its_id(folder: Path) -> N
     assert "applies   no (deny)" in run("explain", view.fingerprint, "--url", url, "--policy", "other.toml").output
     missing = run("explain", "nothing", "--url", url)
     assert (missing.exit_code, "unknown_action" in missing.stderr) == (1, True)
+
+
+def test_an_explanation_names_the_checks_that_were_not_asked(folder: Path) -> None:
+    more = "\n\n@il.before(tools=['refund'])\ndef fraud_score(call):\n    call.deny('no')\n"
+    (folder / "checked_app.py").write_text(APP + more)
+    words = ("--args", '{"amount": "1"}', "--app", "checked_app:il")
+    assert "they were not asked: fraud_score." in " ".join(run("explain", "--tool", "refund", *words).output.split())
+    assert json.loads(run("explain", "--tool", "refund", *words, "--json").output)["checks"] == ["fraud_score"]
+    assert "they were not asked" not in explain('{"amount": "1"}', "--app", "policy_app:il").output
+
+
+@pytest.mark.parametrize("given", ["nan", "5", "-0.1"])
+def test_a_confidence_that_is_none_is_refused(folder: Path, given: str) -> None:
+    result = run("explain", "--tool", "refund", "--confidence", given)
+    assert (result.exit_code, "confidence" in result.stderr) == (2, True)
