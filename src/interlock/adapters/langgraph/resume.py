@@ -139,6 +139,8 @@ class Registration:
                 waits = bool(call.foreign) or self._stands(graph, config)
                 report = PassReport(PassEnd.WAITING if waits else PassEnd.FINISHED, seen=seen)
         self.threads.leave(pass_, report)
+        if pass_.broken is not None:
+            raise pass_.broken  # a pause that nobody decides: whoever called has to come again
 
     def _stands(self, graph: Any, config: RunnableConfig | None) -> bool:
         """Whether a graph with fixed stops has come to one: it ends its call there without a word."""
