@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -93,9 +94,24 @@ def _recover(session: Session) -> dict[str, Any]:
     return {"ended": ended, "faults": sorted({*faults, *all_faults(session, ended)}), "noted": session.noted()}
 
 
+def together(make: Making, request: dict[str, Any]) -> dict[str, Any]:
+    """Play roles in turn; with `at_once`, the first of them when so many processes have come so far."""
+    folder = Path(request["folder"])
+    folder.mkdir(exist_ok=True)
+    session = make(folder, request["scenario"])
+    if request.get("at_once"):
+        (folder / f"ready-{os.getpid()}").touch()
+        while len(list(folder.glob("ready-*"))) < request["at_once"]:
+            time.sleep(0.001)
+    for role in request["roles"]:
+        session.patiently(lambda role=role: session.play(role))  # type: ignore[misc]
+    session.close()
+    return {}
+
+
 def run(request: dict[str, Any], make: Making = Session) -> dict[str, Any]:
     """Carry out a request in this process, as the child does."""
-    return {"chain": chain, "play": play, "recover": recover}[request["op"]](make, request)
+    return {"chain": chain, "play": play, "recover": recover, "together": together}[request["op"]](make, request)
 
 
 def warm_up() -> None:

@@ -11,7 +11,7 @@ os.environ["LANGSMITH_TRACING"] = "false"
 
 from crash_child import serve
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph_scenario import FORMS, MAKERS, GraphSession
+from langgraph_scenario import MAKERS, GraphSession
 
 from interlock.compose import Interlock
 from interlock.langgraph import register
@@ -19,9 +19,9 @@ from interlock.langgraph import register
 
 def warm_up() -> None:
     """Have everything imported that is imported late, so that no child has to."""
-    for form in FORMS:
+    for make in MAKERS.values():
         il = Interlock("memory://")
-        register(il, MAKERS[form](il, lambda tool, to: f"{tool} {to}", InMemorySaver()), name="warm")
+        register(il, make(il, lambda tool, to: f"{tool} {to}", InMemorySaver(), []), name="warm")
 
 
 if __name__ == "__main__":

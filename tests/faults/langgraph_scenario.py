@@ -7,7 +7,6 @@ one that is rejected, the end.
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
 import threading
 from collections import Counter
@@ -26,16 +25,13 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from scripted import ScriptedModel, calls, says
 
 from interlock.compose import Interlock
-from interlock.domain.errors import Refused
+from interlock.domain.errors import DecisionError, Refused
 from interlock.domain.interrupt import InterruptKind
 from interlock.domain.run import Run, RunState
+from interlock.kernel.views import CardView
 from interlock.langgraph import InterlockMiddleware, register
 from interlock.ports.store import Page
 
-FORMS = ("agent", "toolnode", "subgraph", "functional")
-DURABILITIES = ("sync", "async", "exit")
-WHO = ("worker", "application")
-SCENARIOS = tuple(map(" ".join, itertools.product(FORMS, DURABILITIES, WHO)))
 CONFIG: Any = {"configurable": {"thread_id": "job-1"}}
 NAME = "clerk"
 DECLARED = {"look": "read_only", "rename": "reversible", "send": "irreversible"}
@@ -99,15 +95,22 @@ def guarded(il: Interlock, perform: Callable[[str, str], str]) -> dict[str, Base
     return {each.name: il.guard(each, reversibility=DECLARED[each.name]) for each in tools_of(perform)}
 
 
-def agent(il: Interlock, perform: Callable[[str, str], str], saver: Any) -> Any:
+def scripted(asked: list[Any]) -> ScriptedModel:
+    """The model of the job; what it is asked is added to `asked`."""
+    model = ScriptedModel(lines=LINES)
+    model.asked = asked
+    return model
+
+
+def agent(il: Interlock, perform: Callable[[str, str], str], saver: Any, asked: list[Any]) -> Any:
     """An agent with the middleware."""
     middleware: Any = InterlockMiddleware(il, name=NAME, tools=DECLARED)
-    return create_agent(ScriptedModel(lines=LINES), tools_of(perform), checkpointer=saver, middleware=[middleware])
+    return create_agent(scripted(asked), tools_of(perform), checkpointer=saver, middleware=[middleware])
 
 
-def toolnode(il: Interlock, perform: Callable[[str, str], str], saver: Any) -> Any:
+def toolnode(il: Interlock, perform: Callable[[str, str], str], saver: Any, asked: list[Any]) -> Any:
     """A graph written by hand, with guarded tools in a `ToolNode`."""
-    model = ScriptedModel(lines=LINES)
+    model = scripted(asked)
 
     def prepare(_: MessagesState) -> dict[str, Any]:
         return {"messages": [HumanMessage(str(il.step(perform, "step", "prepare")), id="h2")]}
@@ -126,7 +129,7 @@ def toolnode(il: Interlock, perform: Callable[[str, str], str], saver: Any) -> A
     return graph.compile(checkpointer=saver)
 
 
-def subgraph(il: Interlock, perform: Callable[[str, str], str], saver: Any) -> Any:
+def subgraph(il: Interlock, perform: Callable[[str, str], str], saver: Any, asked: list[Any]) -> Any:
     """An agent as one node of a larger graph."""
 
     def prepare(_: MessagesState) -> dict[str, Any]:
@@ -139,7 +142,7 @@ def subgraph(il: Interlock, perform: Callable[[str, str], str], saver: Any) -> A
 
     graph: Any = StateGraph(MessagesState)
     graph.add_node("prepare", prepare)
-    graph.add_node("agent", agent(il, perform, None))
+    graph.add_node("agent", agent(il, perform, None, asked))
     graph.add_node("finish", finish)
     graph.add_edge(START, "prepare")
     graph.add_edge("prepare", "agent")
@@ -148,7 +151,7 @@ def subgraph(il: Interlock, perform: Callable[[str, str], str], saver: Any) -> A
     return graph.compile(checkpointer=saver)
 
 
-def functional(il: Interlock, perform: Callable[[str, str], str], saver: Any) -> Any:
+def functional(il: Interlock, perform: Callable[[str, str], str], saver: Any, asked: list[Any]) -> Any:
     """The functional API: guarded tools called in tasks."""
     tools = guarded(il, perform)
 
@@ -173,7 +176,7 @@ def functional(il: Interlock, perform: Callable[[str, str], str], saver: Any) ->
     return job
 
 
-MAKERS: dict[str, Callable[[Interlock, Callable[[str, str], str], Any], Any]] = {
+MAKERS: dict[str, Callable[[Interlock, Callable[[str, str], str], Any, list[Any]], Any]] = {
     "agent": agent,
     "toolnode": toolnode,
     "subgraph": subgraph,
@@ -202,7 +205,9 @@ class GraphSession(Session):
         self.durability = cast("Literal['sync', 'async', 'exit']", durability)
         act = die if self.fault.kind == "kill" else broken
         self.saver = FailingSaver(str(self.folder / "graph.db"), self.fault.save, self.fault.when, act)
-        self.graph = register(self.il, MAKERS[self.form](self.il, self._perform, self.saver), name=NAME)
+        self.asked: list[Any] = []
+        made = MAKERS[self.form](self.il, self._perform, self.saver, self.asked)
+        self.graph = register(self.il, made, name=NAME)
 
     def _perform(self, tool: str, to: str) -> str:
         return self.witness.write(f"{tool} {to}", to)
@@ -224,7 +229,15 @@ class GraphSession(Session):
     # -- roles ----------------------------------------------------------------------------------
 
     def play(self, role: str) -> None:
-        roles = {"start": self.start, "decide": self.decide, "work": self.work, "go_on": self.go_on, "retry": self.retry}
+        roles = {
+            "start": self.start,
+            "decide": self.decide,
+            "approve": self.decide,
+            "reject": self.reject,
+            "work": self.work,
+            "go_on": self.go_on,
+            "retry": self.retry,
+        }
         roles[role]()
 
     def start(self) -> None:
@@ -241,29 +254,40 @@ class GraphSession(Session):
             retried.write(f"{self.runs()[-1].attention or self.runs()[-1].state}\n")
         self.desk.retry(self.runs()[-1].id)
 
+    def reject(self) -> None:
+        """Turn down whatever is open, the last card first, as far as nobody else has decided."""
+        for view in reversed(self.desk.open()):
+            with suppress(DecisionError):
+                self.desk.reject(view.card.id, digest=view.card.digest)
+                with (self.folder / "rejected").open("a") as rejected:
+                    rejected.write(f"send {view.about.current.arguments['to']}\n")
+
     def decide(self) -> int:
-        """Decide every open card by the script; of what is in doubt, or made twice, say what the witness shows."""
+        """Decide every open card by the script, as far as nobody else has."""
         views = self.desk.open()
         for view in views:
-            card, to = view.card, str(view.about.current.arguments["to"])
-            effect = f"{view.about.action.tool} {to}"
-            seen = self.witness.saw(effect) or (to == "b" and self.witness.saw("send b2"))
-            if card.kind is InterruptKind.RECONCILE:
-                if seen:
-                    receipt = self.desk.reconcile(card.id, digest=card.digest, found="done", result=f"{effect} of {to}")
-                else:
-                    receipt = self.desk.reconcile(card.id, digest=card.digest, found="run_again")
-            elif effect == "send c":
-                receipt = self.desk.reject(card.id, digest=card.digest, note="not to c")
-            elif seen:
-                receipt = self.desk.respond(card.id, digest=card.digest, result=f"{effect} of {to}")
-            elif effect == "send b":
-                receipt = self.desk.modify(card.id, digest=card.digest, arguments={"to": "b2"})
-            else:
-                receipt = self.desk.approve(card.id, digest=card.digest)
-            with (self.folder / "acknowledged").open("a") as acknowledged:
-                acknowledged.write(receipt.decision.id + "\n")
+            with suppress(DecisionError):
+                receipt = self._decided(view)
+                with (self.folder / "acknowledged").open("a") as acknowledged:
+                    acknowledged.write(receipt.decision.id + "\n")
         return len(views)
+
+    def _decided(self, view: CardView) -> Any:
+        """Approve, change or reject; of what is in doubt, or made twice, say what the witness shows."""
+        card, to = view.card, str(view.about.current.arguments["to"])
+        effect = f"{view.about.action.tool} {to}"
+        seen = self.witness.saw(effect) or (to == "b" and self.witness.saw("send b2"))
+        if card.kind is InterruptKind.RECONCILE and not seen:
+            return self.desk.reconcile(card.id, digest=card.digest, found="run_again")
+        if card.kind is InterruptKind.RECONCILE:
+            return self.desk.reconcile(card.id, digest=card.digest, found="done", result=f"{effect} of {to}")
+        if effect == "send c":
+            return self.desk.reject(card.id, digest=card.digest, note="not to c")
+        if seen:
+            return self.desk.respond(card.id, digest=card.digest, result=f"{effect} of {to}")
+        if effect == "send b":
+            return self.desk.modify(card.id, digest=card.digest, arguments={"to": "b2"})
+        return self.desk.approve(card.id, digest=card.digest)
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -315,10 +339,15 @@ class GraphSession(Session):
         if ended != "finished":
             yield f"the run is {ended}"
         seen = Counter(line["tool"] for line in self.witness.lines())
+        path = self.folder / "rejected"
+        rejected = set(path.read_text().splitlines()) if path.exists() else set[str]()
         for effect in ONCE:
+            if {effect, effect.rstrip("2")} & rejected:
+                continue
             if seen[effect] != 1 and (seen[effect] or ended == "finished"):
                 yield f"{effect} happened {seen[effect]} times"
-        yield from (f"{effect} happened" for effect in NEVER if seen[effect])
+        refused = {*NEVER, *rejected, *(["send b2"] if "send b" in rejected else [])}
+        yield from (f"{effect} happened" for effect in refused if seen[effect])
         yield from (f"{effect} never happened" for effect in ("look x", "rename x") if not seen[effect])
         snapshot = self.graph.get_state(CONFIG)
         if snapshot.tasks or snapshot.next:
