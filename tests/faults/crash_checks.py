@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from crash_scenario import AT_MOST_ONCE, RUN, TOOLS_OF, Session
+from crash_scenario import Session
 
 from interlock.domain.action import Action, ActionState
 from interlock.domain.events import Event, EventType
+from interlock.domain.ids import RunId
 from interlock.domain.run import RunState
 from interlock.ports.store import Rows
 
@@ -106,8 +107,10 @@ def card_faults(session: Session) -> list[str]:
     """At most one open card an action, and only for an action that waits for people."""
     faults: list[str] = []
 
+    actions = session.actions()
+
     def query(rows: Rows) -> None:
-        for action in rows.actions_of_run(RUN):
+        for action in actions:
             cards = [card for card in rows.interrupts_of_action(action.id) if card.open]
             if len(cards) > 1:
                 faults.append(f"{action.tool} has {len(cards)} open cards")
@@ -135,19 +138,6 @@ def approval_faults(action: Action, events: list[Event]) -> Iterator[str]:
                 yield f"{action.tool} was claimed on an approval of {approved}"
 
 
-def world_faults(session: Session, ended: str) -> Iterator[str]:
-    """Nothing happened twice that must not, and everything happened that the run says is done."""
-    lines = session.witness.lines()
-    for tool in TOOLS_OF[session.scenario]:
-        seen = [line for line in lines if line["tool"] == tool]
-        if tool in AT_MOST_ONCE and len(seen) > 1:
-            yield f"{tool} happened {len(seen)} times"
-        if tool == "charge" and len({line["key"] for line in seen}) > 1:
-            yield "charge was repeated with another idempotency key"
-        if ended == "finished" and not seen and tool != "cancel_booking":
-            yield f"the run has finished, and {tool} never happened"
-
-
 def decision_faults(session: Session) -> Iterator[str]:
     """What was acknowledged to a person is in the store."""
     path = session.folder / "acknowledged"
@@ -159,20 +149,22 @@ def decision_faults(session: Session) -> Iterator[str]:
 def all_faults(session: Session, ended: str) -> list[str]:
     """Everything that is wrong at the end."""
     faults: list[str] = []
-    events = _events(session)
-    run = session.kernel.run(RUN)
-    if run is None or not (run.state is RunState.FINISHED or _visible(session, run.state)):
+    runs = session.runs()
+    if not runs or not (runs[-1].state is RunState.FINISHED or _visible(session, runs[-1].state)):
         faults.append(f"the run is {ended}, and nobody is asked to look")
+    faults += [f"run {run.id} was left {run.state}" for run in runs[:-1] if run.state is not RunState.CANCELLED]
     unfinished = (ActionState.EXECUTING, ActionState.ROLLING_BACK)
-    faults += [
-        f"{each.tool} is {each.state}, and nobody is at it" for each in session.actions() if each.state in unfinished
-    ]
+    actions = session.actions()
+    faults += [f"{each.tool} is {each.state}, and nobody is at it" for each in actions if each.state in unfinished]
     if session.pending():
         faults.append("work is left over")
-    for action in session.actions():
-        told = [event for event in events if event.action == action.id]
-        faults += [*story_faults(action, told), *approval_faults(action, told)]
-    faults += [*run_faults(events), *world_faults(session, ended), *decision_faults(session)]
+    for run in runs:
+        events = _events(session, run.id)
+        for action in (each for each in actions if each.run == run.id):
+            told = [event for event in events if event.action == action.id]
+            faults += [*story_faults(action, told), *approval_faults(action, told)]
+        faults += run_faults(events)
+    faults += [*session.world_faults(ended), *decision_faults(session)]
     return faults
 
 
@@ -180,8 +172,8 @@ def _visible(session: Session, state: RunState) -> bool:
     return state is RunState.NEEDS_ATTENTION or bool(session.desk.open())
 
 
-def _events(session: Session) -> list[Event]:
+def _events(session: Session, run: RunId) -> list[Event]:
     found: list[tuple[int, Any]] = []
-    while batch := session.kernel.events(RUN, 500, str(found[-1][0]) if found else None):
+    while batch := session.kernel.events(run, 500, str(found[-1][0]) if found else None):
         found += batch
     return [event for _, event in found]

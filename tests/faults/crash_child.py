@@ -12,7 +12,9 @@ import os
 import shutil
 import signal
 import sys
+import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,11 @@ from interlock.compose import Interlock
 LIMIT_S = 30
 """A case that takes longer hangs."""
 
+Making = Callable[..., Session]
+"""Opens a session: `Session`, or one that is made like it."""
 
-def chain(request: dict[str, Any]) -> dict[str, Any]:
+
+def chain(make: Making, request: dict[str, Any]) -> dict[str, Any]:
     """Play the roles one after the other, each in a session of its own, and keep the state before each."""
     folder, roles = Path(request["folder"]), []
     work = folder / "work"
@@ -38,7 +43,7 @@ def chain(request: dict[str, Any]) -> dict[str, Any]:
     for number in range(20):
         kept = folder / str(number)
         shutil.copytree(work, kept)
-        session = Session(work, request["scenario"])
+        session = make(work, request["scenario"])
         if "from" in request:
             session.kernel.bury_dead()
         role = session.next_role()
@@ -46,10 +51,10 @@ def chain(request: dict[str, Any]) -> dict[str, Any]:
         if role is None:
             shutil.rmtree(kept)
             break
-        session = Session(work, request["scenario"])
+        session = make(work, request["scenario"])
         before = len(session.witness.lines())
         session.play(role)
-        calls = session.store.calls
+        calls, saves = session.store.calls, session.saves()
         tools = [line["tool"] for line in session.witness.lines()[before:]]
         session.close()
         roles.append(
@@ -57,26 +62,27 @@ def chain(request: dict[str, Any]) -> dict[str, Any]:
                 "role": role,
                 "folder": str(kept),
                 "calls": [f"{method} {name}" for _, method, name in calls],
+                "saves": saves,
                 "tools": tools,
             }
         )
     return {"roles": roles}
 
 
-def play(request: dict[str, Any]) -> dict[str, Any]:
+def play(make: Making, request: dict[str, Any]) -> dict[str, Any]:
     """Play one role with its fault; with `recover` this same process goes on to the end."""
-    session = Session(Path(request["folder"]), request["scenario"], Fault(**request["fault"]))
+    session = make(Path(request["folder"]), request["scenario"], Fault(**request["fault"]))
     session.patiently(lambda: session.play(request["role"]))
-    reached = session.fault.call is None or len(session.store.calls) >= session.fault.call
-    session.store._fail_at = None
+    reached = session.reached()
+    session.calm()
     answer = {"reached": reached, **(_recover(session) if request.get("recover") else {})}
     session.close()
     return answer
 
 
-def recover(request: dict[str, Any]) -> dict[str, Any]:
+def recover(make: Making, request: dict[str, Any]) -> dict[str, Any]:
     """Bring a run to its end in a fresh process, and check everything."""
-    session = Session(Path(request["folder"]), request["scenario"], shift=LATE if request.get("late") else LATE * 0)
+    session = make(Path(request["folder"]), request["scenario"], shift=LATE if request.get("late") else LATE * 0)
     answer = _recover(session)
     session.close()
     return answer
@@ -85,12 +91,27 @@ def recover(request: dict[str, Any]) -> dict[str, Any]:
 def _recover(session: Session) -> dict[str, Any]:
     faults: list[str] = []
     ended = session.recover(lambda session: faults.extend(card_faults(session)))
-    return {"ended": ended, "faults": sorted({*faults, *all_faults(session, ended)})}
+    return {"ended": ended, "faults": sorted({*faults, *all_faults(session, ended)}), "noted": session.noted()}
 
 
-def run(request: dict[str, Any]) -> dict[str, Any]:
+def together(make: Making, request: dict[str, Any]) -> dict[str, Any]:
+    """Play roles in turn; with `at_once`, the first of them when so many processes have come so far."""
+    folder = Path(request["folder"])
+    folder.mkdir(exist_ok=True)
+    session = make(folder, request["scenario"])
+    if request.get("at_once"):
+        (folder / f"ready-{os.getpid()}").touch()
+        while len(list(folder.glob("ready-*"))) < request["at_once"]:
+            time.sleep(0.001)
+    for role in request["roles"]:
+        session.patiently(lambda role=role: session.play(role))  # type: ignore[misc]
+    session.close()
+    return {}
+
+
+def run(request: dict[str, Any], make: Making = Session) -> dict[str, Any]:
     """Carry out a request in this process, as the child does."""
-    return {"chain": chain, "play": play, "recover": recover}[request["op"]](request)
+    return {"chain": chain, "play": play, "recover": recover, "together": together}[request["op"]](make, request)
 
 
 def warm_up() -> None:
@@ -99,8 +120,8 @@ def warm_up() -> None:
     define(il, Witness(Path(), Fault()), "idempotent")
 
 
-def serve() -> None:
-    warm_up()
+def serve(make: Making = Session) -> None:
+    """Carry out requests, a line each, until there are no more. Have everything imported before."""
     for line in sys.stdin:
         reader, writer = os.pipe()
         child = os.fork()
@@ -108,7 +129,7 @@ def serve() -> None:
             os.close(reader)
             signal.alarm(LIMIT_S)
             try:
-                answer = run(json.loads(line))
+                answer = run(json.loads(line), make)
             except BaseException:  # noqa: BLE001  told to whoever asked
                 answer = {"error": traceback.format_exc()}
             os.write(writer, json.dumps(answer).encode())
@@ -122,4 +143,5 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
+    warm_up()
     serve()

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,25 @@ SCENARIOS = ("irreversible", "idempotent", "probed", "compensable", "reversible"
 MODES = ("raise", "raise_exit", "kill", "kill_late")
 SHORT_EVERY = 31
 """The short form takes every so many-th case, and all kills inside tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is played: the program that plays it, its scenarios, and how they fail.
+
+    `again` tells after which tools' deaths what follows is a chain of its own, `fails` in which roles something goes
+    wrong. Where calls are made at once, their number is not `exact`: then a fault may come too late to happen.
+    """
+
+    program: str
+    scenarios: tuple[str, ...]
+    modes: tuple[str, ...] = MODES
+    again: Callable[[str, str], bool] = lambda scenario, tool: True
+    fails: Callable[[str, str], bool] = lambda scenario, role: True
+    exact: bool = True
+
+
+KERNEL = Plan("crash_child.py", SCENARIOS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +72,15 @@ class Case:
 class Children:
     """Processes that carry out requests, one for each thread that asks."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: str) -> None:
+        self._program = str(HERE / program)
         self._local = threading.local()
         self._all: list[subprocess.Popen[str]] = []
 
     def ask(self, **request: Any) -> dict[str, Any]:
         child = getattr(self._local, "child", None)
         if child is None:
-            command = [sys.executable, str(HERE / "crash_child.py")]
+            command = [sys.executable, self._program]
             child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             self._local.child = child
             self._all.append(child)
@@ -68,9 +88,7 @@ class Children:
         child.stdin.flush()
         line = child.stdout.readline()
         if not line:
-            raise RuntimeError(
-                f"{HERE / 'crash_child.py'} ended with {child.wait()}; its own words are on the error stream"
-            )
+            raise RuntimeError(f"{self._program} ended with {child.wait()}; its own words are on the error stream")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -84,9 +102,10 @@ class Children:
 class Matrix:
     """All cases of all scenarios under one folder, and what came of them."""
 
-    def __init__(self, folder: Path, jobs: int) -> None:
+    def __init__(self, plan: Plan, folder: Path, jobs: int) -> None:
+        self._plan = plan
         self._folder = folder
-        self._children = Children()
+        self._children = Children(plan.program)
         self._pool = ThreadPoolExecutor(jobs)
         self._number = iter(range(10**6))
 
@@ -96,27 +115,27 @@ class Matrix:
 
     # -- enumerating ----------------------------------------------------------------------------
 
-    def cases(self, scenarios: tuple[str, ...] = SCENARIOS) -> list[Case]:
+    def cases(self, scenarios: tuple[str, ...]) -> list[Case]:
         """Every case there is."""
         chains = list(self._pool.map(self._chains, scenarios))
         return [case for chain in chains for case in chain]
 
     def _chains(self, scenario: str) -> list[Case]:
         plain = self._chain(scenario, "")
-        cases = list(_cases_of(scenario, plain))
+        cases = list(_cases_of(self._plan, scenario, plain))
         seen: set[tuple[str, str]] = set()
         for role in plain:
             for tool in role["tools"]:
                 for point in ("entry", "exit"):
                     # What the next worker, or whoever reconciles, does after that is a chain of its own.
-                    if (tool, point) in seen:
+                    if (tool, point) in seen or not self._plan.again(scenario, tool):
                         continue
                     seen.add((tool, point))
                     start = self._copy(role["folder"])
                     fault = {"kind": "kill", "tool": tool, "point": point}
                     self._children.ask(op="play", folder=start, scenario=scenario, role=role["role"], fault=fault)
                     after = f", after a kill at {point} of {tool}"
-                    cases += _cases_of(scenario, self._chain(scenario, after, start), after)
+                    cases += _cases_of(self._plan, scenario, self._chain(scenario, after, start), after)
         return cases
 
     def _chain(self, scenario: str, after: str, start: str | None = None) -> list[dict[str, Any]]:
@@ -148,9 +167,12 @@ class Matrix:
         answer, faults = first, list[str]()
         if "error" in first:
             faults.append(first["error"])
-        elif case.mode.startswith("kill") is not (first["signal"] == signal.SIGKILL) or not first.get("reached", True):
+        elif first["signal"] not in (0, signal.SIGKILL):
+            faults.append(f"it ended with signal {first['signal']}")
+        missed = case.mode.startswith("kill") is not (first["signal"] == signal.SIGKILL) or not first.get("reached", True)
+        if missed and self._plan.exact and not faults:
             faults.append(f"the fault did not happen: {first}")
-        elif not goes_on:
+        if not faults and not goes_on:
             answer = self._children.ask(
                 op="recover", folder=folder, scenario=case.scenario, late=case.mode == "kill_late"
             )
@@ -165,14 +187,15 @@ class Matrix:
             "case": case.name,
             "ended": answer.get("ended", "nothing"),
             "faults": faults,
+            "noted": answer.get("noted", []) + (["the fault came too late"] if missed else []),
             **({"folder": folder} if keep else {}),
         }
 
 
-def _cases_of(scenario: str, roles: list[dict[str, Any]], after: str = "") -> Iterator[Case]:
+def _cases_of(plan: Plan, scenario: str, roles: list[dict[str, Any]], after: str = "") -> Iterator[Case]:
     for number, role in enumerate(roles, 1):
         named = f"{number} {role['role']}{after}"
-        for mode in MODES:
+        for mode in plan.modes if plan.fails(scenario, role["role"]) else ():
             kind = "raise" if mode.startswith("raise") else "kill"
             for call, what in enumerate(role["calls"], 1):
                 for when in ("before", "after"):
@@ -182,6 +205,11 @@ def _cases_of(scenario: str, roles: list[dict[str, Any]], after: str = "") -> It
                     yield Case(
                         scenario, role["role"], role["folder"], mode, f"{when} call {call} ({what}) of {named}", fault
                     )
+            for save, what in enumerate(role["saves"], 1):
+                for when in ("before", "after"):
+                    fault = {"kind": kind, "save": save, "when": when}
+                    called = f"{when} checkpoint write {save} ({what}) of {named}"
+                    yield Case(scenario, role["role"], role["folder"], mode, called, fault)
             for tool in dict.fromkeys(role["tools"]):
                 for point in ("entry", "exit"):
                     fault = {"kind": kind, "tool": tool, "point": point}
@@ -206,15 +234,17 @@ def in_tool(case: Case) -> bool:
     return bool(case.fault.get("tool")) and case.mode == "kill"
 
 
-def measure(every: int = 1, only: str = "", jobs: int | None = None, keep: bool = False) -> dict[str, Any]:
+def measure(
+    plan: Plan, every: int = 1, only: str = "", jobs: int | None = None, keep: bool = False
+) -> dict[str, Any]:
     """Run the matrix (every so many-th case, and all kills inside tools) and sum it up."""
     began = time.monotonic()
     # A killed process loses nothing that the system has taken, so the disk need not be waited for: memory will do.
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(prefix="interlock-crash-", dir=memory if memory.is_dir() else None))
-    matrix = Matrix(folder, jobs or os.cpu_count() or 2)
+    matrix = Matrix(plan, folder, jobs or os.cpu_count() or 2)
     try:
-        scenarios = tuple(one for one in SCENARIOS if one == only.partition(" /")[0]) or SCENARIOS
+        scenarios = tuple(one for one in plan.scenarios if one == only.partition(" /")[0]) or plan.scenarios
         cases = [case for case in matrix.cases(scenarios) if only in case.name]
         chosen = [case for number, case in enumerate(cases) if number % every == 0 or in_tool(case)]
         enumerated_s = time.monotonic() - began
@@ -234,20 +264,22 @@ def measure(every: int = 1, only: str = "", jobs: int | None = None, keep: bool 
         "by_scenario": Counter(case.scenario for case in chosen),
         "by_mode": Counter(case.mode for case in chosen),
         "by_ending": Counter(record["ended"] for record in records),
+        "noted": Counter(noted for record in records for noted in record["noted"]),
         "failed": [record for record in records if record["faults"]],
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(plan: Plan = KERNEL, every: int = SHORT_EVERY, about: str | None = __doc__) -> int:
+    """Run a matrix as the command line says."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="every case")
-    parser.add_argument("--every", type=int, default=SHORT_EVERY, help="every so many-th case")
+    parser.add_argument("--every", type=int, default=every, help="every so many-th case")
     parser.add_argument("--only", default="", help="cases whose name holds this text")
     parser.add_argument("--jobs", type=int, default=None)
     parser.add_argument("--keep", action="store_true", help="keep the folders of the cases")
     parser.add_argument("--json", action="store_true", help="write the numbers as JSON")
     options = parser.parse_args()
-    numbers = measure(1 if options.full else options.every, options.only, options.jobs, options.keep)
+    numbers = measure(plan, 1 if options.full else options.every, options.only, options.jobs, options.keep)
     if options.json:
         print(json.dumps(numbers, indent=1))
     else:

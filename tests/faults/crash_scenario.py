@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +22,7 @@ from interlock.domain.errors import InterlockError, RunError, StoreError
 from interlock.domain.ids import RunId
 from interlock.domain.interrupt import InterruptKind
 from interlock.domain.reviewers import Principal, PrincipalKind
-from interlock.domain.run import RunState
+from interlock.domain.run import Run, RunState
 from interlock.kernel.desk import ReviewDesk
 from interlock.stores.sqlite import SqliteStore
 from interlock.testing.failing_store import FailingStore
@@ -58,10 +58,11 @@ def injected() -> None:
 
 @dataclass(slots=True)
 class Fault:
-    """What goes wrong: at store call `call`, or at `entry` or `exit` of the body of `tool`."""
+    """What goes wrong: at store call `call`, at checkpoint write `save`, or at `entry` or `exit` of `tool`'s body."""
 
     kind: Literal["raise", "kill"] = "raise"
     call: int | None = None
+    save: int | None = None
     when: Literal["before", "after"] = "before"
     tool: str = ""
     point: str = ""
@@ -188,12 +189,28 @@ class Session:
         self.store = FailingStore(inner, self.fault.call, self.fault.when, self.fault.act())
         self.il = Interlock(store=self.store, lease=LEASE_S)
         self.kernel = self.il.kernel
-        self.workflow = define(self.il, self.witness, self.scenario)
+        self.define()
         self.worker = self.il.worker()
         self.desk = ReviewDesk(self.kernel, Principal(PrincipalKind.REVIEWER, "ana", authn="local"))
 
+    def define(self) -> None:
+        """Make what is run."""
+        self.workflow = define(self.il, self.witness, self.scenario)
+
     def close(self) -> None:
         self.il.close()
+
+    def reached(self) -> bool:
+        """Whether the fault's place in the code was come to."""
+        return self.fault.call is None or len(self.store.calls) >= self.fault.call
+
+    def calm(self) -> None:
+        """Let nothing more go wrong."""
+        self.store._fail_at = None
+
+    def saves(self) -> list[str]:
+        """The checkpoint writes so far, where something else keeps a state beside ours."""
+        return []
 
     # -- roles ----------------------------------------------------------------------------------
 
@@ -231,8 +248,29 @@ class Session:
 
     # -- looking --------------------------------------------------------------------------------
 
+    def runs(self) -> list[Run]:
+        """The runs of the scenario, the last one last."""
+        run = self.kernel.run(RUN)
+        return [] if run is None else [run]
+
     def actions(self) -> list[Any]:
-        return list(self.kernel.store.read(lambda rows: rows.actions_of_run(RUN)))
+        return [
+            action
+            for run in self.runs()
+            for action in self.kernel.store.read(lambda rows, run=run: rows.actions_of_run(run.id))
+        ]
+
+    def world_faults(self, ended: str) -> Iterator[str]:
+        """Nothing happened twice that must not, and everything happened that the run says is done."""
+        lines = self.witness.lines()
+        for tool in TOOLS_OF[self.scenario]:
+            seen = [line for line in lines if line["tool"] == tool]
+            if tool in AT_MOST_ONCE and len(seen) > 1:
+                yield f"{tool} happened {len(seen)} times"
+            if tool == "charge" and len({line["key"] for line in seen}) > 1:
+                yield "charge was repeated with another idempotency key"
+            if ended == "finished" and not seen and tool != "cancel_booking":
+                yield f"the run has finished, and {tool} never happened"
 
     def next_role(self) -> str | None:
         """Who has to do something now: a worker for due work, else a person for an open card; None at the end."""
@@ -250,6 +288,10 @@ class Session:
     def _undone(self) -> Any:
         (action,) = [a for a in self.actions() if a.tool == "book"]
         return None if action.state is ActionState.DONE and not action.answered_by else action.state
+
+    def noted(self) -> list[str]:
+        """What is no fault and counted all the same."""
+        return []
 
     # -- afterwards -----------------------------------------------------------------------------
 
@@ -281,8 +323,8 @@ class Session:
                 break
             self.patiently(lambda role=role: self.play(role))  # type: ignore[misc]
         watch(self)
-        run = self.kernel.run(RUN)
-        return "never started" if run is None else run.state.value
+        runs = self.runs()
+        return runs[-1].state.value if runs else "never started"
 
     def pending(self) -> bool:
         later = timedelta(minutes=30)

@@ -186,6 +186,8 @@ class Registration:
             elif error is None:
                 report = self._observe(graph, config, call) or PassReport(PassEnd.FINISHED, seen=seen)
         self.threads.leave(pass_, report)
+        if pass_.broken is not None:
+            raise pass_.broken  # a pause that nobody decides: whoever called has to come again
 
     def _observe(self, graph: Any, config: RunnableConfig | None, call: Invocation) -> PassReport | None:
         """Have people asked what the graph waits for by itself; None where it waits for nothing."""
