@@ -1,9 +1,9 @@
 """What a gated call of a LangChain agent leaves in our database, and what it costs, as its conversation grows.
 
-Run with `./dev run python bench/langgraph_growth.py`; prints JSON. The bytes are those of our own database only (what a
-checkpointer keeps is its own business): the pages of a packed copy, before and after the counted calls. Each call is one
-turn of one conversation that had so many messages when the counting began. LangChain's middleware does the same beside
-it, over a checkpointer in memory, since what is looked for is what *we* add.
+Run with `./dev run python bench/langgraph_growth.py`; prints JSON. The bytes are those of our own database only (what
+a checkpointer keeps is its own business): the pages of a packed copy, before and after the counted calls. Each call is
+one turn of one conversation that had so many messages when the counting began. LangChain's middleware does the same
+beside it, over a checkpointer in memory, since what is looked for is what *we* add.
 """
 
 import argparse

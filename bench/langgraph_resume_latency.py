@@ -1,10 +1,10 @@
 """How long a decision takes to reach the agent: from the decision to the start of the tool, in a worker's process.
 
-Run with `./dev run python bench/langgraph_resume_latency.py`; prints JSON. A worker in a process of its own has registered
-the agent and is idle; this process starts runs, lets them pause and approves them one by one, each after a pause of
-random length, so that nothing falls in with the worker's own rhythm. Counted from before the decision is written to the
-tool's first line (one clock for both processes), and from the moment it was durable. The CPU of the idle worker is
-counted over ten seconds in which nothing happens. Disks here differ tenfold: `sync_ms` is what one bare sync takes.
+Run with `./dev run python bench/langgraph_resume_latency.py`; prints JSON. A worker in a process of its own has
+registered the agent and is idle; this process starts runs, lets them pause and approves them one by one, each after a
+pause of random length, so that nothing falls in with the worker's own rhythm. Counted from before the decision is
+written to the tool's first line (one clock for both processes), and from the moment it was durable. The CPU of the idle
+worker is counted over ten seconds in which nothing happens. Disks differ tenfold: `sync_ms` is one bare sync.
 """
 
 import argparse
