@@ -35,10 +35,11 @@ class OneCall(BaseChatModel):
     def _llm_type(self) -> str:
         return "one-call"
 
-    def bind_tools(self, tools: Any, **_: Any) -> "OneCall":
+    def bind_tools(self, *_: Any, **__: Any) -> "OneCall":
+        """It knows its tool already."""
         return self
 
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
         number = next(_numbers)
         said = AIMessage("done", id=f"m-{number}")
         if isinstance(messages[-1], HumanMessage):
@@ -81,10 +82,10 @@ def question(text: str = "Write to them.") -> dict[str, Any]:
 class LangChains:
     """LangChain's own middleware, in one of its modes."""
 
-    def __init__(self, saver: Any, mode: str) -> None:
+    def __init__(self, saver: Any, mode: Any) -> None:
         self.per_call = mode == "per_call"
         ruled: Any = {"send_email": {"allowed_decisions": ["approve", "edit", "reject"]}}
-        self.agent = agent_with(saver, HumanInTheLoopMiddleware(ruled, interrupt_mode=mode))  # pyright: ignore
+        self.agent = agent_with(saver, HumanInTheLoopMiddleware(ruled, interrupt_mode=mode))
 
     def run(self, thread: str) -> dict[str, Any]:
         """One input of a conversation: asked, paused, approved, resumed, ended."""

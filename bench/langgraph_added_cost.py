@@ -1,9 +1,9 @@
 """What Interlock adds to a LangChain agent, against LangChain's own human-in-the-loop middleware.
 
-Run with `./dev run python bench/langgraph_added_cost.py`; prints JSON. One gated call a run: the agent is asked, pauses,
-a person approves, the agent goes on and ends. All ways share one `SqliteSaver` on a file, and each of ours has a database
-of its own; the decision counts, in ours as a durable commit. Repetitions take turns, so only ratios mean anything; the
-syncs are counted by strace over two lengths, so that opening and closing cancel out.
+Run with `./dev run python bench/langgraph_added_cost.py`; prints JSON. One gated call a run: the agent is asked,
+pauses, a person approves, the agent goes on and ends. All ways share one `SqliteSaver` on a file, and each of ours has
+a database of its own; the decision counts, in ours as a durable commit. Repetitions take turns, so only ratios mean
+anything; syncs are counted by strace over two lengths, so that opening and closing cancel out.
 """
 
 import argparse
