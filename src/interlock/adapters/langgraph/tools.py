@@ -7,6 +7,7 @@ are kept in LangGraph's own encoding.
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -69,7 +70,11 @@ class GuardedTool:
     def _knows(self, name: str) -> bool:
         """Whether it is a parameter that the graph fills in."""
         schema = self.original.args_schema
-        return isinstance(schema, type) and name in cast("type[BaseModel]", schema).model_fields
+        if isinstance(schema, type) and name in cast("type[BaseModel]", schema).model_fields:
+            return True
+        # A schema of its own may leave out what only the function takes, the graph's runtime for example.
+        fn = getattr(self.original, "func", None) or getattr(self.original, "coroutine", None)
+        return fn is not None and name in inspect.signature(fn).parameters
 
     def values(self, given: Mapping[str, Any]) -> dict[str, object]:
         """The arguments as they will be shown and run: validated by the tool's own schema, defaults filled in.
