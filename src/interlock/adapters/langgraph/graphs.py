@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.prebuilt import ToolNode
 from langgraph.pregel import Pregel
 
 from interlock.adapters.guard.frames import pop, push
@@ -18,6 +19,7 @@ from interlock.adapters.guard.guards import Guards
 from interlock.adapters.langgraph.intercept import InterlockMiddleware
 from interlock.adapters.langgraph.invocation import Invocation, RootFrame
 from interlock.adapters.langgraph.places import Spot, spot_of
+from interlock.adapters.langgraph.tools import only_async as is_async
 
 REGISTRATION = "__interlock_registration__"
 
@@ -102,9 +104,12 @@ def agent_of(graph: Any, guards: Guards) -> str:
 
 
 def only_async(graph: Any) -> bool:
-    """Whether a node has no synchronous form."""
+    """Whether a node, or a tool of one, has no synchronous form."""
     works = [bare(node) for node in graph.nodes.values()]
-    return any(getattr(work, "afunc", None) is not None and getattr(work, "func", None) is None for work in works)
+    tools = [tool for work in works if isinstance(work, ToolNode) for tool in work.tools_by_name.values()]
+    return any(getattr(work, "afunc", None) is not None and getattr(work, "func", None) is None for work in works) or (
+        any(is_async(tool) for tool in tools)
+    )
 
 
 def configurable(graph: Any, config: RunnableConfig | None) -> dict[str, Any]:
