@@ -18,6 +18,7 @@ from typing import Annotated, Any, cast
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
+from langchain_core.tools.base import TOOL_MESSAGE_BLOCK_TYPES
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.errors import GraphBubbleUp
 from pydantic import BaseModel, Field, ValidationError
@@ -60,6 +61,13 @@ class GuardedTool:
     def name(self) -> str:
         """The tool's name, as the model calls it."""
         return self.sync.spec.name
+
+    def require_sync(self) -> None:
+        """Raise `NotImplementedError`, as LangChain does, where it has no synchronous form."""
+        if only_async(self.original):
+            raise NotImplementedError(
+                f"{self.name} has no synchronous form, so it was not run; call the graph with ainvoke or astream"
+            )
 
     def split(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """What the model gave, and what the graph injected; the idempotency key is for neither of them to give."""
@@ -131,6 +139,11 @@ def calling(call: ToolCall) -> Any:
 def called(token: Any) -> None:
     """Undo `calling`."""
     _call.reset(token)
+
+
+def only_async(tool: BaseTool) -> bool:
+    """Whether a tool was made of an asynchronous function and of no other."""
+    return getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
 
 
 def guarded_tool(original: BaseTool, keywords: Keywords, inner: Tool | None = None) -> GuardedTool:
@@ -275,12 +288,19 @@ def as_content(value: Any) -> str | list[Any]:
     """A value as the content of a message: text and blocks as they are, the rest as JSON."""
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and value and all(isinstance(each, (str, dict)) for each in cast("list[Any]", value)):
+    if isinstance(value, list) and all(_is_block(each) for each in cast("list[Any]", value)):
         return cast("list[Any]", value)
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         return str(cast("object", value))
+
+
+def _is_block(value: Any) -> bool:
+    """Whether LangChain takes it as a part of a message's content."""
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).get("type") in TOOL_MESSAGE_BLOCK_TYPES
+    return isinstance(value, str)
 
 
 def _bare(message: ToolMessage) -> bool:
