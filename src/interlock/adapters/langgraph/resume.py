@@ -135,8 +135,9 @@ class Registration:
             if isinstance(error, Exception) and not isinstance(error, (Diverged, RunError)):
                 failure = arguments_bytes(cast("Any", encode_exception(error)))
                 report = PassReport(PassEnd.FAILED, failure=failure, seen=seen)
-            elif error is None:
-                waits = bool(call.foreign) or self._stands(graph, config)
+            else:
+                # Broken off (Ctrl-C, a stream that nobody reads on), it can be gone on with.
+                waits = error is not None or bool(call.foreign) or self._stands(graph, config)
                 report = PassReport(PassEnd.WAITING if waits else PassEnd.FINISHED, seen=seen)
         self.threads.leave(pass_, report)
         if pass_.broken is not None:
