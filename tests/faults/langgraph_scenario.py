@@ -8,11 +8,15 @@ one that is rejected, the end.
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal, cast
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "langgraph"))
 
 from crash_scenario import Session, die
 from langchain.agents import create_agent
@@ -356,5 +360,3 @@ class GraphSession(Session):
             yield f"the graph ended with {snapshot.values}"
         if self.desk.open():
             yield "a card was left open"
-
-
