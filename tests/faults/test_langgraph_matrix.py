@@ -33,7 +33,10 @@ def judge(numbers: dict[str, Any]) -> None:
     assert set(numbers["by_ending"]) == {"finished"}
     assert numbers["kills_in_tools"] == numbers["kills_in_tools_enumerated"] > 150
     # Only what may run twice did: what is read, and what can be undone.
-    assert {each for each in numbers["noted"] if each.endswith("once more")} <= {"look x once more", "rename x once more"}
+    assert {each for each in numbers["noted"] if each.endswith("once more")} <= {
+        "look x once more",
+        "rename x once more",
+    }
 
 
 @pytest.mark.timeout(1200)
