@@ -187,6 +187,9 @@ class Registration:
                 report = _turned_away(call) or PassReport(PassEnd.FAILED, failure=failure, seen=seen)
             elif error is None:
                 report = self._observe(graph, config, call) or PassReport(PassEnd.FINISHED, seen=seen)
+            else:
+                # Broken off (Ctrl-C, a stream that nobody reads on), it can be gone on with.
+                report = PassReport(PassEnd.WAITING, seen=seen)
         self.threads.leave(pass_, report)
         if pass_.broken is not None:
             raise pass_.broken  # a pause that nobody decides: whoever called has to come again
