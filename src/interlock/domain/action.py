@@ -142,7 +142,8 @@ class ActionRequest:
 
     `named` says that the key is the framework's own name for this call, whatever its arguments: the same name with
     other arguments is an error. `history` are the keys of the named calls that the framework's history holds: an equal
-    effect that is done and not among them was lost there, and is held as a suspected repetition.
+    effect that is done and not among them was lost there, and is held as a suspected repetition. `known` says that the
+    record of earlier passes has this call.
 
     The tool's own code says what the call would do (`preview`: at the proposal of the arguments proposed, at the
     claim of those about to run), what it expects to come of it, and into which `slices` it falls.
@@ -168,6 +169,7 @@ class ActionRequest:
     slices: Mapping[str, str] = field(default_factory=dict[str, str])
     named: bool = False
     history: frozenset[CallKey] = frozenset()
+    known: bool = False
 
 
 @dataclass(frozen=True, slots=True)

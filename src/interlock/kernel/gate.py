@@ -23,7 +23,7 @@ from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import PassGrant, PassReport, Run, RunState, Ticket
 from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
 from interlock.kernel import documents
-from interlock.kernel.futures import then, tried
+from interlock.kernel.futures import at_once, then, tried
 from interlock.kernel.holder import Holder
 from interlock.kernel.process import host
 from interlock.kernel.rulings import Call, Rulings
@@ -42,7 +42,7 @@ from interlock.usecases.give_back import give_back
 from interlock.usecases.leave_run import leave_run
 from interlock.usecases.park import park
 from interlock.usecases.probe import probed
-from interlock.usecases.propose import Proposal, propose
+from interlock.usecases.propose import Proposal, propose, proposed_before
 from interlock.usecases.settle import known, settle
 from interlock.usecases.stored import stored_arguments, stored_blob
 from interlock.usecases.suspend import suspend
@@ -227,6 +227,12 @@ class InProcessGate(Holder):
         run = self.driven(request.run) or self.run(request.run)
         if run is None:
             raise CallError("unknown_run", f"there is no run {request.run}")
+        if request.known:
+            arguments, _ = spill(request.arguments, BLOB_LIMIT, blob_digest)
+            effect = self._effect(request.spec, arguments)
+            found = at_once(lambda: self.store.read(lambda rows: proposed_before(rows, request, effect)))
+            if found.exception() is not None or found.result() is not None:
+                return cast("Future[Standing]", found)
         return tried(lambda: self._propose(request, run), self._moved)
 
     def _propose(self, request: ActionRequest, run: Run) -> Future[Standing]:

@@ -364,6 +364,7 @@ class Interceptor:
             own_call_id=occurrence is not None or named is not None,
             named=named is not None,
             history=named.history if named is not None else frozenset(),
+            known=past is not None,
             unseen=pass_.told(missing) if missing is not None else "",
             rationale=said,
             asking=asking,
