@@ -91,11 +91,15 @@ class InProcessGate(Holder):
         ticket: Ticket | None = None,
         thread: str = "",
     ) -> Future[PassGrant]:
-        found, version = self.store.read(lambda rows: (rows.run(run), rows.policy(agent)))
+        mine = self.process
+        found, version, row, now = self.store.read(
+            lambda rows: (rows.run(run), rows.policy(agent), rows.process(mine), rows.now)
+        )
         self._learn(version)
         if found is not None and found.state is RunState.RUNNING:
             self.bury_dead()
-        entry = Entry(run, agent, self.living_process(), workflow, input, owner, versions, ticket, thread)
+        process = mine if row is not None and row.alive(now) else self.living_process()
+        entry = Entry(run, agent, process, workflow, input, owner, versions, ticket, thread)
         self.entering(run)
         try:
             granted = self.store.write(enter_run(entry, self.ids, self.run_key))
@@ -153,6 +157,9 @@ class InProcessGate(Holder):
                 for decision in rows.decisions_of_action(action.id)
             )
         )
+
+    def decisions_about(self, action: ActionId) -> tuple[Decision, ...]:
+        return self.store.read(lambda rows: tuple(rows.decisions_of_action(action)))
 
     def wait_for_change(self, timeout: float) -> bool:
         return self.store.wait_for_change(timeout)
@@ -227,13 +234,15 @@ class InProcessGate(Holder):
         run = self.driven(request.run) or self.run(request.run)
         if run is None:
             raise CallError("unknown_run", f"there is no run {request.run}")
-        if request.known:
-            arguments, _ = spill(request.arguments, BLOB_LIMIT, blob_digest)
-            effect = self._effect(request.spec, arguments)
-            found = at_once(lambda: self.store.read(lambda rows: proposed_before(rows, request, effect)))
-            if found.exception() is not None or found.result() is not None:
-                return cast("Future[Standing]", found)
+        found = at_once(lambda: self._proposed_before(request)) if request.known else None
+        if found is not None and (found.exception() is not None or found.result() is not None):
+            return cast("Future[Standing]", found)
         return tried(lambda: self._propose(request, run), self._moved)
+
+    def _proposed_before(self, request: ActionRequest) -> Standing | None:
+        arguments, _ = spill(request.arguments, BLOB_LIMIT, blob_digest)
+        effect = self._effect(request.spec, arguments)
+        return self.store.read(lambda rows: proposed_before(rows, request, effect))
 
     def _propose(self, request: ActionRequest, run: Run) -> Future[Standing]:
         spec, (_, _, tool, described) = request.spec, self._tool(request.spec)
