@@ -56,7 +56,7 @@ def people_said(runtime: Runtime, action: Action) -> str:
     """What the model has to know beside the result: that something else ran, or what a reviewer wrote."""
     if action.cleared_by is None and not action.answered_by:
         return ""
-    mine = [each for _, each in runtime.decisions(action.run) if each.action == action.id]
+    mine = runtime.decisions_about(action.id)
     lines: list[str] = []
     if action.revision > 1:
         ran = call_text(action.tool, runtime.shown(action.id))
