@@ -114,6 +114,22 @@ def test_reviewers_are_a_note_that_the_store_would_refuse(folder: Path) -> None:
     assert "reviewers_not_configured" in result.output
 
 
+def test_a_rule_that_would_loosen_and_never_can_is_noted_and_fails_only_a_strict_check(folder: Path) -> None:
+    (folder / "dear_app.py").write_text(APP.replace('"money"', '"money", cost=250'))
+    said = "asks for none, which refund never gets: no rule loosens it, since it may cost up to 250, and 100 or more"
+    result = run("check", "policy.toml", "--app", "dear_app:il")
+    assert result.exit_code == 0
+    assert f"Note: the rule 'small refunds are free' {said}" in " ".join(result.output.split())
+    assert run("check", "policy.toml", "--app", "dear_app:il", "--strict").exit_code == 1
+    raised = SOUND.replace("version = 1", "version = 1\nexpensive_from = 300")
+    Path("raised.toml").write_text(raised.replace('tools = ["draft"]', 'tools = ["refund"]'))
+    assert said not in " ".join(run("check", "raised.toml", "--app", "dear_app:il").output.split())
+    assert any(
+        "only a rule with loosens = true" in each
+        for each in data("check", "raised.toml", "--app", "dear_app:il")["notes"]
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
