@@ -130,11 +130,19 @@ def explain(
 def _recorded(state: Global, ref: str, file: Path | None) -> Any:
     from interlock.cli.look import find_card
     from interlock.compose import read_policy
+    from interlock.domain.errors import DecisionError
 
     given = read_policy(file) if file else None
     with desk_of(state) as desk:
         view = find_card(desk, ref)
-        return desk.explain(view.card.action if view is not None else ref, given)
+        try:
+            return desk.explain(view.card.action if view is not None else ref, given)
+        except DecisionError as error:
+            if error.code != "unknown_action":
+                raise
+            raise DecisionError(
+                "unknown_ref", f"there is no card and no action {ref}", "A run's story names them: interlock show RUN"
+            ) from None
 
 
 def _given(

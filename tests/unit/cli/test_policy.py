@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from interlock import Desk, Interlock
+from interlock import Desk, Interlock, Refused
 from interlock.cli import main
 
 SOUND = """\
@@ -262,8 +262,36 @@ def test_a_recorded_action_is_explained_by_its_card_or_its_id(folder: Path) -> N
         assert "applies   large refunds (hard_stop)" in result.output
     Path("other.toml").write_text('version = 1\n[[rule]]\nname = "no"\ntools = ["refund"]\ninterrupt_policy = "deny"\n')
     assert "applies   no (deny)" in run("explain", view.fingerprint, "--url", url, "--policy", "other.toml").output
-    missing = run("explain", "nothing", "--url", url)
-    assert (missing.exit_code, "unknown_action" in missing.stderr) == (1, True)
+    for ref in ("nothing", "AAAA-BBBB"):
+        missing = run("explain", ref, "--url", url)
+        assert (missing.exit_code, f"no card and no action {ref} [unknown_ref]" in missing.stderr) == (1, True)
+
+
+def test_what_a_check_said_of_a_recorded_action_is_in_its_explanation(folder: Path) -> None:
+    url = f"sqlite:///{folder / 'store' / 'il.db'}"
+    with Interlock(url) as il:
+
+        @il.tool("reversible")
+        def note(text: str) -> str:
+            return text
+
+        @il.before
+        def tone(call: Any) -> None:
+            (call.deny if "never" in call.arguments["text"] else call.hold)("not like this")
+
+        with il.run("held"):
+            note("you fool")
+        with il.run("denied"), pytest.raises(Refused):
+            note("never")
+    with Desk(url) as desk:
+        actions = {run: desk.story(run).actions[0].action.id for run in ("held", "denied")}
+    for run_, policy in (("held", "hard_stop"), ("denied", "deny")):
+        result = run("explain", actions[run_], "--url", url)
+        assert result.exit_code == 0, result.output
+        assert f"{policy.replace('_', ' ')}, because of a check of the team's own" in result.output
+        assert "the check tone says: not like this" in result.output
+        assert data("explain", actions[run_], "--url", url)["ruling"]["policy"] == policy
+    assert "cautious asks for none" in result.output
 
 
 def test_an_explanation_names_the_checks_that_were_not_asked(folder: Path) -> None:
