@@ -81,6 +81,19 @@ class Interlock(PlainAdapter):
 
         return guard_tool(self.guards, cast("Any", tool), cast("Any", keywords))
 
+    def register_graphs_of(self, module: Mapping[str, object]) -> None:
+        """Register the compiled graphs in a module that speak through a middleware of ours and are not known yet.
+
+        A worker does so with the module it is started for: whoever wrote the agent need not think of workers.
+        """
+        if "langgraph" not in sys.modules or "interlock.adapters.langgraph.intercept" not in sys.modules:
+            return
+        from interlock.adapters.langgraph.resume import agents_in, register
+
+        for name, graph in list(agents_in(module, self.guards)):
+            if name not in self.guards.resumable:
+                register(self, graph, name=name)
+
     def _check_tool(self, spec: ToolSpec) -> None:
         """Refuse a declaration that contradicts itself, and rules that do not fit the tool."""
         check(spec)

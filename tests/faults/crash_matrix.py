@@ -169,7 +169,9 @@ class Matrix:
             faults.append(first["error"])
         elif first["signal"] not in (0, signal.SIGKILL):
             faults.append(f"it ended with signal {first['signal']}")
-        missed = case.mode.startswith("kill") is not (first["signal"] == signal.SIGKILL) or not first.get("reached", True)
+        missed = case.mode.startswith("kill") is not (first["signal"] == signal.SIGKILL) or not first.get(
+            "reached", True
+        )
         if missed and self._plan.exact and not faults:
             faults.append(f"the fault did not happen: {first}")
         if not faults and not goes_on:
@@ -234,9 +236,7 @@ def in_tool(case: Case) -> bool:
     return bool(case.fault.get("tool")) and case.mode == "kill"
 
 
-def measure(
-    plan: Plan, every: int = 1, only: str = "", jobs: int | None = None, keep: bool = False
-) -> dict[str, Any]:
+def measure(plan: Plan, every: int = 1, only: str = "", jobs: int | None = None, keep: bool = False) -> dict[str, Any]:
     """Run the matrix (every so many-th case, and all kills inside tools) and sum it up."""
     began = time.monotonic()
     # A killed process loses nothing that the system has taken, so the disk need not be waited for: memory will do.

@@ -356,5 +356,3 @@ class GraphSession(Session):
             yield f"the graph ended with {snapshot.values}"
         if self.desk.open():
             yield "a card was left open"
-
-

@@ -31,7 +31,9 @@ class Looking(GraphSession):
 
     def state(self) -> str:
         """The hash of all that the checkpoints hold of the thread, graphs in the graph included."""
-        newest = {each.config["configurable"]["checkpoint_ns"]: each for each in reversed(list(self.saver.list(CONFIG)))}
+        newest = {
+            each.config["configurable"]["checkpoint_ns"]: each for each in reversed(list(self.saver.list(CONFIG)))
+        }
         return digest([[where, each.checkpoint["channel_values"]] for where, each in sorted(newest.items())])
 
     def messages(self) -> str:

@@ -99,6 +99,7 @@ def load_app(app: str) -> Interlock:
     except (Exception, SystemExit) as error:
         said = f"importing {module_name} failed: {type(error).__name__}: {error}"
         raise SettingsError("import_failed", said, f"See where: python -c 'import {module_name}'") from error
+    module: Any = found
     for part in name.split("."):
         if not hasattr(found, part):
             raise SettingsError(
@@ -111,6 +112,7 @@ def load_app(app: str) -> Interlock:
             f"{app} is {type(found).__name__}, not an Interlock",
             "Name the object that guards your tools: il = Interlock().",
         )
+    found.register_graphs_of(vars(module))
     return found
 
 

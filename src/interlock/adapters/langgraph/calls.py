@@ -37,7 +37,7 @@ from interlock.adapters.langgraph.places import (
     turn_of,
 )
 from interlock.adapters.langgraph.telling import message_of, refusal, told
-from interlock.adapters.langgraph.threads import Threads, Whose, threads_of
+from interlock.adapters.langgraph.threads import Threads, Whose, kept_input, threads_of
 from interlock.adapters.langgraph.tools import Bubbled, GuardedTool, ToolCall, called, calling, unpack
 from interlock.domain.action import Action, ActionState, Rationale, call_key
 from interlock.domain.errors import CallError, InterlockError, Interrupted, Refused, ResultNotStored, RolledBack
@@ -222,7 +222,7 @@ class Calls:
             pass_ = outer.scope.pass_
         else:
             require_pausable(spot, tool.name)
-            pass_ = self.threads.enter(self._whose(spot))
+            pass_ = self.threads.enter(self._whose(spot, body.is_async))
         try:
             scope = outer.scope if outer is not None and joined else self.threads.scope(pass_, spot.scope)
             named, message = None, None
@@ -266,9 +266,11 @@ class Calls:
     def _thread(self, spot: Spot) -> str:
         return spot.thread + (f" {spot.graph}" if spot.graph else "")
 
-    def _whose(self, spot: Spot) -> Whose:
+    def _whose(self, spot: Spot, asynchronous: bool = False) -> Whose:
         thread = self._thread(spot)
-        return Whose(run_name(self.agent, thread, turn_of(spot.messages())), self.agent, thread, self.workflow)
+        run = run_name(self.agent, thread, turn_of(spot.messages()))
+        kept = kept_input(spot.thread, spot.configurable, asynchronous=asynchronous)
+        return Whose(run, self.agent, thread, "" if spot.graph else self.workflow, kept)
 
     def _leave(self, doing: Doing) -> None:
         if doing.own_pass:

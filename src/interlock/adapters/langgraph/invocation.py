@@ -88,17 +88,6 @@ def with_turn(input: Any) -> tuple[Any, str]:
     return {**cast("Mapping[str, Any]", input), "messages": messages}, cast("str", last.id)
 
 
-def storable(configurable: Mapping[str, Any]) -> dict[str, Any]:
-    """What an application put there, as far as it is plain: enough to go on elsewhere."""
-    return {
-        key: value
-        for key, value in configurable.items()
-        if not key.startswith(("__", "checkpoint"))
-        and key != "thread_id"
-        and (value is None or isinstance(value, (str, int, bool)))
-    }
-
-
 def foreign_in(interrupts: Sequence[Interrupt]) -> list[Interrupt]:
     """The interrupts that are not ours."""
     return [

@@ -28,7 +28,8 @@ LONGEST_THREAD = 120
 class Spot:
     """A place in a running graph: its thread, the names of the graphs around it, the task.
 
-    `read` answers a channel of the graph's state as it was when the task began.
+    `read` answers a channel of the graph's state as it was when the task began, `configurable` is what the
+    application (and LangGraph) put into the configuration.
     """
 
     thread: str
@@ -36,6 +37,7 @@ class Spot:
     task: str
     read: Callable[[str, bool], Any] | None
     durable: bool
+    configurable: Mapping[str, Any]
 
     @property
     def graph(self) -> str:
@@ -65,7 +67,8 @@ def spot_of(config: Mapping[str, Any] | None) -> Spot | None:
     names = str(inside.get("checkpoint_ns") or "")
     path = "|".join(each.partition(":")[0] for each in names.split("|"))
     saver = inside.get("__pregel_checkpointer")
-    return Spot(str(inside.get("thread_id") or ""), path, str(task), inside.get("__pregel_read"), saver is not None)
+    thread, read = str(inside.get("thread_id") or ""), inside.get("__pregel_read")
+    return Spot(thread, path, str(task), read, saver is not None, inside)
 
 
 def here() -> Spot | None:

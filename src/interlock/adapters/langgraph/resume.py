@@ -29,12 +29,11 @@ from interlock.adapters.langgraph.invocation import (
     Invocation,
     NodeFrame,
     invocation_of,
-    storable,
     with_turn,
 )
 from interlock.adapters.langgraph.observing import Observer, Watching
 from interlock.adapters.langgraph.places import Spot, nested, run_name, turn_of
-from interlock.adapters.langgraph.threads import Threads, Whose, standing_report, threads_of
+from interlock.adapters.langgraph.threads import Threads, Whose, kept_input, standing_report, threads_of
 from interlock.domain.action import arguments_bytes
 from interlock.domain.errors import Diverged, RunError, SettingsError
 from interlock.domain.run import PassEnd, PassReport, Run
@@ -83,7 +82,7 @@ class Registration:
                 f"run {run.id} was begun by version {version!r} of {self.name}, and this is {self.version!r}",
                 "Start a worker with that version, or name it in accepts=.",
             )
-        config: RunnableConfig = {"configurable": {**kept.get("configurable", {}), "thread_id": kept["thread"]}}
+        config: RunnableConfig = {"configurable": {**kept.get("configurable", {}), "thread_id": run.thread}}
         pass_ = self.threads.enter(Whose(run.id, self.name, run.thread, self.name, run.input))
         try:
             if self._opening is not None or kept.get("asynchronous"):
@@ -158,8 +157,7 @@ class Registration:
         self, graph: Any, input: Any, config: RunnableConfig | None, merged: Mapping[str, Any], asynchronous: bool
     ) -> tuple[Any, Whose | None]:
         thread = str(merged["thread_id"])
-        told = {"thread": thread, "version": self.version, "asynchronous": asynchronous}
-        kept = arguments_bytes(cast("Any", {**told, "configurable": storable(merged)}))
+        kept = kept_input(thread, merged, asynchronous=asynchronous, version=self.version)
         fresh = input is not None and not isinstance(input, Command)
         if fresh:
             input, turn = with_turn(input)

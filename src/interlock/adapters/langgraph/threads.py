@@ -8,14 +8,16 @@ the run goes on outside any pass.
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.guard.places import Pass, Scope
+from interlock.domain.action import arguments_bytes
 from interlock.domain.ids import RunId
 from interlock.domain.run import PassEnd, PassReport, Run
 
@@ -29,6 +31,19 @@ class Whose:
     thread: str
     workflow: str = ""
     input: bytes | None = None
+
+
+def kept_input(thread: str, configurable: Mapping[str, Any], *, asynchronous: bool = False, version: str = "") -> bytes:
+    """What is kept of a call so that a worker can go on with it: of what is configured, what is plain."""
+    plain = {
+        key: value
+        for key, value in configurable.items()
+        if not key.startswith(("__", "checkpoint"))
+        and key != "thread_id"
+        and (value is None or isinstance(value, (str, int, bool)))
+    }
+    kept: dict[str, Any] = {"thread": thread, "asynchronous": asynchronous, "version": version, "configurable": plain}
+    return arguments_bytes(cast("Any", kept))
 
 
 @dataclass(slots=True)
