@@ -69,7 +69,9 @@ class GuardedTool:
     def _knows(self, name: str) -> bool:
         """Whether it is a parameter that the graph fills in."""
         schema = self.original.args_schema
-        return isinstance(schema, type) and name in cast("type[BaseModel]", schema).model_fields
+        known = cast("type[BaseModel]", schema).model_fields if isinstance(schema, type) else ()
+        signed = cast("Any", self.original)._injected_args_keys  # noqa: SLF001  LangChain has no public name for it
+        return name in known or name in signed
 
     def values(self, given: Mapping[str, Any]) -> dict[str, object]:
         """The arguments as they will be shown and run: validated by the tool's own schema, defaults filled in.
