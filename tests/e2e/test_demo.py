@@ -4,6 +4,8 @@ import mailbox
 import os
 import pty
 import re
+import shlex
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -179,7 +181,14 @@ def card_about(desk: Desk, tool: str, kind: InterruptKind = InterruptKind.ACTION
 def test_a_person_decides_at_the_terminal_and_in_another_process(folder: Path) -> None:
     with at_a_terminal(folder) as terminal:
         terminal.wait_for("Your decision?")
-        terminal.type("")  # nothing but an explicit answer counts
+        for key in ("", "y", "?"):  # nothing but an explicit answer counts
+            terminal.type(key)
+            terminal.wait_for("Understood are a, m, r and s")
+            terminal.wait_for("Your decision?")
+        terminal.type("m")
+        terminal.wait_for("Change what? NAME=VALUE")
+        terminal.type("44.90")
+        terminal.wait_for("Expected was NAME=VALUE, with one of these names: ")
         terminal.wait_for("Your decision?")
         terminal.type("m")
         terminal.wait_for("NAME=VALUE")
@@ -205,6 +214,40 @@ def test_a_person_decides_at_the_terminal_and_in_another_process(folder: Path) -
         assert terminal.end() == 0
     assert_each_letter_once_and_nothing_refused(folder)
     assert not processes_of(folder)
+
+
+def test_without_a_terminal_it_says_so_at_once_and_its_commands_decide_from_anywhere(
+    folder: Path, tmp_path: Path
+) -> None:
+    demo = subprocess.Popen(
+        [*DEMO, "--dir", str(folder)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, bufsize=1
+    )
+    assert demo.stdout is not None
+    shown: list[str] = []
+    try:
+        for line in demo.stdout:
+            shown.append(line.strip())
+            if " reject " in line:
+                break
+        said = " ".join(" ".join(shown).split())
+        assert said.index("There is no terminal here") < said.index("--auto") < said.index("WAITS FOR A PERSON")
+        assert "or there" not in said
+        (command,) = [line for line in shown if " modify " in line]
+        program, *rest = shlex.split(command)
+        assert Path(program).is_absolute() or shutil.which(program)
+        bare = {"PATH": os.defpath, "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+        done = subprocess.run(
+            [program, *rest, "--yes"], cwd=tmp_path, env=bare, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        for line in demo.stdout:
+            if "done" in line:
+                break
+    finally:
+        demo.kill()
+        demo.wait()
+        demo.stdout.close()
+    assert refunds(folder) == [("1041", "44.90")]
 
 
 def test_ctrl_c_stops_everything_and_names_the_folder(folder: Path) -> None:

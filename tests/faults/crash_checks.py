@@ -97,6 +97,8 @@ def run_faults(events: list[Event]) -> Iterator[str]:
             ended += 1
             if begun != ended:
                 yield f"{event.type} was told without a pass"
+        elif event.type is EventType.RUN_RETRIED:
+            ended = begun  # it had stopped for a person to look at
     if passes != sorted(set(passes)):
         yield f"passes were numbered {passes}"
     if sum(event.type is EventType.RUN_FINISHED for event in events) > 1:

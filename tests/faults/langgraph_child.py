@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "langgraph")]
+sys.path.insert(0, str(Path(__file__).parent))
 os.environ["LANGSMITH_TRACING"] = "false"
 
 from crash_child import serve

@@ -8,11 +8,15 @@ one that is rejected, the end.
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal, cast
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "langgraph"))
 
 from crash_scenario import Session, die
 from langchain.agents import create_agent
@@ -37,6 +41,8 @@ NAME = "clerk"
 DECLARED = {"look": "read_only", "rename": "reversible", "send": "irreversible"}
 ONCE = ("send a", "send b2")
 NEVER = ("send b", "send c")
+NOT_TAKEN_UP = "an approval of send was not taken up"
+"""Said of a call whose message the checkpointer lost: the approval names a call that the agent makes no more."""
 LINES: list[AIMessage] = [
     calls(("look", {"to": "x"})),
     calls(("rename", {"to": "x"})),
@@ -278,7 +284,8 @@ class GraphSession(Session):
         effect = f"{view.about.action.tool} {to}"
         seen = self.witness.saw(effect) or (to == "b" and self.witness.saw("send b2"))
         if card.kind is InterruptKind.RECONCILE and not seen:
-            return self.desk.reconcile(card.id, digest=card.digest, found="run_again")
+            left = view.run.state is RunState.NEEDS_ATTENTION  # the agent makes that call no more
+            return self.desk.reconcile(card.id, digest=card.digest, found="failed" if left else "run_again")
         if card.kind is InterruptKind.RECONCILE:
             return self.desk.reconcile(card.id, digest=card.digest, found="done", result=f"{effect} of {to}")
         if effect == "send c":
@@ -300,7 +307,7 @@ class GraphSession(Session):
         if not runs or self.saver.get_tuple(CONFIG) is None:
             return "start"  # nothing was kept of the call: the application makes it again
         run = runs[-1]
-        if run.state is RunState.NEEDS_ATTENTION:
+        if run.state is RunState.NEEDS_ATTENTION and not self.desk.open():
             return "retry" if self._retried() < 3 else None
         if self.who == "worker" and self.kernel.store.read(lambda rows: rows.due_work(rows.now, 1)):
             return "work"
@@ -344,7 +351,8 @@ class GraphSession(Session):
         for effect in ONCE:
             if {effect, effect.rstrip("2")} & rejected:
                 continue
-            if seen[effect] != 1 and (seen[effect] or ended == "finished"):
+            lost = self.durability != "sync" and not seen[effect] and NOT_TAKEN_UP in " ".join(self.noted())
+            if seen[effect] != 1 and not lost and (seen[effect] or ended == "finished"):
                 yield f"{effect} happened {seen[effect]} times"
         refused = {*NEVER, *rejected, *(["send b2"] if "send b" in rejected else [])}
         yield from (f"{effect} happened" for effect in refused if seen[effect])

@@ -62,7 +62,7 @@ class Race:
         assert answer["ended"] == "finished"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("rounds", [10, MANY])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_two_that_go_on_with_one_thread_at_once_have_one_effect(
@@ -78,7 +78,7 @@ def test_two_that_go_on_with_one_thread_at_once_have_one_effect(
         shutil.rmtree(folder)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("rounds", [10, MANY])
 def test_of_an_approval_and_a_rejection_at_once_one_counts(
     tmp_path: Path, children: Children, threads: ThreadPoolExecutor, rounds: int
@@ -92,7 +92,7 @@ def test_of_an_approval_and_a_rejection_at_once_one_counts(
         shutil.rmtree(folder)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("rounds", [10, MANY])
 def test_a_decision_while_the_thread_is_gone_on_with_is_taken_up(
     tmp_path: Path, children: Children, threads: ThreadPoolExecutor, rounds: int

@@ -191,6 +191,14 @@ def test_the_card_to_decide_is_named_by_its_tool_and_arguments(stage: Rehearsal)
         stage.decide(approve())
 
 
+@pytest.mark.parametrize("how", ["decide", "play"])
+def test_a_decision_that_does_not_count_names_the_card_that_it_was_about(stage: Rehearsal, how: str) -> None:
+    build(stage.il).start()
+    with pytest.raises(DecisionError, match=r"args.amount.*pay\(.*order='88'.*\[bad_edit\]") as caught:
+        stage.decide(modify(amount="much")) if how == "decide" else stage.play({"pay": modify(amount="much")})
+    assert caught.value.code == "bad_edit"
+
+
 def test_assertions_ask_any_interlock(stage: Rehearsal) -> None:
     run = build(stage.il).start()
     Assertions(stage.il).assert_pauses(run, "pay")

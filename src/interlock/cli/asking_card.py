@@ -105,6 +105,15 @@ def example(view: CardView) -> str:
     return _EXAMPLES.get(shape, "JSON") if isinstance(shape, str) else "JSON"
 
 
+def expected(view: CardView) -> str:
+    """What an answer to the card has to be, with an example where one can be named; "" where anything will do."""
+    kind, shown = view.about.tool.result_type, example(view)
+    if not kind or kind == "Any":
+        return ""
+    more = ", as JSON, where text needs quotation marks" if shown == "JSON" else f", for example --result {shown}"
+    return f"Expected is {plain(kind, limit=120)}{more}"
+
+
 def options(shape: object) -> list[str]:
     """The texts that an answer of this shape can be, where they are listed."""
     listed: Mapping[str, Json] = cast("dict[str, Json]", shape) if isinstance(shape, dict) else {}

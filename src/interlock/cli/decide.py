@@ -67,12 +67,12 @@ def respond(state: Global, ref: str, digest: str | None, note: str, result: str)
 
     Where the result is text, it needs no quotation marks.
     """
-    from interlock.cli.asking_card import takes_text
+    from interlock.cli.asking_card import expected, takes_text
     from interlock.domain.interrupt import InterruptKind
 
     with desk_of(state) as desk:
         card = named(desk, ref, digest)
-        value = read_json(result, "--result", text=takes_text(card.view))
+        value = read_json(result, "--result", text=takes_text(card.view), mend=expected(card.view))
         receipt = desk.respond(card.id, digest=card.digest, result=value, note=note, shown=_unshown())
         asked = card.view.card.kind is InterruptKind.QUESTION
         done = "Your answer goes to the agent." if asked else "Your result stands in; the tool does not run."
@@ -113,11 +113,15 @@ def reconcile(
     `done` without a result is fine, but later passes cannot read what is not known. `run-again` shows the card and
     asks, like approve. With --json: a receipt.
     """
+    from interlock.cli.asking_card import expected, takes_text
+
     if result is not None and found != "done":
         raise click.UsageError("--result belongs to --found done")
-    given: dict[str, Any] = {} if result is None else {"result": read_json(result, "--result")}
     with desk_of(state) as desk:
         card = named(desk, ref, digest)
+        given: dict[str, Any] = {}
+        if result is not None:
+            given = {"result": read_json(result, "--result", text=takes_text(card.view), mend=expected(card.view))}
         seen = None
         if found == "run-again":
             seen = show_and_ask(desk, state, card, "Run it again? It may then have happened twice.", full=full, yes=yes)

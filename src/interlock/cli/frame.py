@@ -134,10 +134,10 @@ def _wait_for_line() -> None:
         os.close(hear)
 
 
-def read_json(given: str, what: str, *, text: bool = False) -> object:
+def read_json(given: str, what: str, *, text: bool = False, mend: str = "") -> object:
     """Parse JSON that a person typed; a usage error where it is none, has a key twice, or holds NaN.
 
-    Where `text` is wanted, what is no JSON is the text itself.
+    Where `text` is wanted, what is no JSON is the text itself. `mend` says what would be right.
     """
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -154,6 +154,5 @@ def read_json(given: str, what: str, *, text: bool = False) -> object:
     except (ValueError, RecursionError) as error:
         if text:
             return given
-        raise click.UsageError(
-            f"{what} is not valid JSON: {error}. Text needs quotation marks: '\"like this\"'"
-        ) from None
+        mend = mend or "Text needs quotation marks: '\"like this\"'"
+        raise click.UsageError(f"{what} is not valid JSON: {error}. {mend}") from None

@@ -50,6 +50,8 @@ def ledger(state: Global, limit: int, after: int | None, follow: bool, target: s
     --follow as well one event a line. --export writes one envelope of canonical JSON a line and says up to which
     position; go on from there with --after. It takes no filter: it is the whole record.
     """
+    if target == "":
+        raise click.UsageError("--export takes the name of a file, or - for stdout")
     with desk_of(state) as desk:
         if target is not None:
             if follow or any(asked.values()):

@@ -36,7 +36,8 @@ def policy(ctx: click.Context) -> None:
 def check(state: Global, file: Path, app: str | None, strict: bool) -> int:
     """Check a policy file; with --app also against the tools that it is for.
 
-    Its syntax, its keys and its conditions. The first error is one line, with line, column and what to do.
+    Its syntax, its keys and its conditions. The first error is one line, with line, column and what to do. A rule
+    that would loosen what applies to a tool, and never can, is noted.
     With --json: {"policy", "rules", "notes"}.
     """
     from interlock.compose import check_policy, read_policy
@@ -129,11 +130,19 @@ def explain(
 def _recorded(state: Global, ref: str, file: Path | None) -> Any:
     from interlock.cli.look import find_card
     from interlock.compose import read_policy
+    from interlock.domain.errors import DecisionError
 
     given = read_policy(file) if file else None
     with desk_of(state) as desk:
         view = find_card(desk, ref)
-        return desk.explain(view.card.action if view is not None else ref, given)
+        try:
+            return desk.explain(view.card.action if view is not None else ref, given)
+        except DecisionError as error:
+            if error.code != "unknown_action":
+                raise
+            raise DecisionError(
+                "unknown_ref", f"there is no card and no action {ref}", "A run's story names them: interlock show RUN"
+            ) from None
 
 
 def _given(
@@ -204,6 +213,8 @@ def _asks(rule: Any) -> str:
 
 
 def _notes(found: Any, tools: Mapping[str, ToolSpec] | None) -> list[str]:
+    from interlock.policy import idle_rules
+
     notes = [
         f"the rule {rule.name!r} needs reviewers, and a store with one reviewer refuses it: reviewers_not_configured"
         for rule in found.rules
@@ -216,6 +227,11 @@ def _notes(found: Any, tools: Mapping[str, ToolSpec] | None) -> list[str]:
             f"the rule {rule.name!r} is for no tool of the app: nothing has that category, reach or reversibility"
             for rule in found.rules
             if not rule.tools and not any(rule.selects(spec) for spec in tools.values())
+        ]
+        notes += [
+            f"the rule {rule.name!r} asks for {asks.value}, which {spec.name} never gets: {why}"
+            for spec in tools.values()
+            for rule, asks, why in idle_rules(found, spec)
         ]
     return notes
 

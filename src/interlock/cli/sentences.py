@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from interlock.cli.headline import headline
-from interlock.cli.standing import REFUSALS, result
+from interlock.cli.standing import REFUSALS, edit, result
 from interlock.cli.values import literal
 from interlock.cli.words import count, who
 from interlock.display import plain
@@ -93,8 +93,9 @@ def _refused(event: Event, about: ActionView | None) -> str:
 
 
 def _held(event: Event, about: ActionView | None) -> str:
-    why = _words(event, "why") or ("; ".join(each.words for each in about.action.ruling.reasons) if about else "")
-    return f"{_actor(event)} proposed {_call(event, about)}, which waits for a person: {plain(why, limit=160)}"
+    reasons = "; ".join(each.words for each in about.action.ruling.reasons) if about else ""
+    why = _words(event, "why") or plain(reasons, limit=160)
+    return f"{_actor(event)} proposed {_call(event, about)}, which waits for a person: {why}"
 
 
 def _cleared(event: Event, about: ActionView | None) -> str:
@@ -107,9 +108,9 @@ def _decided(event: Event, about: ActionView | None) -> str:
     match _words(event, "verdict"):
         case "modify":
             number = event.body.get("new_revision")
-            new = replace(event, revision=number) if isinstance(number, int) else event
             old = replace(event, revision=number - 1) if isinstance(number, int) else event
-            return f"{name} changed {_call(old, about)} and approved what is now {_call(new, about)}{note}"
+            said = f" ({edit(about, number)})" if about is not None else ""
+            return f"{name} changed {_call(old, about)} and approved it so{said}{note}"
         case "respond":
             if about is not None and about.action.traits.kind is not ActionKind.CALL:
                 return f"{name} answered {call}: {result(about.action.result, 80)}{note}"

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import cast
 
 from interlock.cli.values import value_of
-from interlock.cli.words import clock, span, who
+from interlock.cli.words import clock, label, span, who
 from interlock.display import plain
 from interlock.domain.action import Action, ActionState, RefusalKind
 from interlock.domain.decision import Decision, Verdict
@@ -92,6 +92,25 @@ def _done(action: Action, now: datetime) -> str:
     if action.answered_by:
         return f"done by the word of {who(action.answered_by)}{at}; result: {result(action.result)}"
     return f"done{at}; result: {result(action.result)}"
+
+
+def edit(about: ActionView, number: object) -> str:
+    """What a person changed to make the revision of this number: `To “a@x.example” → “b@x.example”`."""
+    if not isinstance(number, int) or not 2 <= number <= len(about.revisions):
+        return "Other arguments."
+    before, after = about.revisions[number - 2], about.revisions[number - 1]
+    old, new = before.arguments, after.arguments
+    changed = [name for name in new if before.exact.get(name) != after.exact[name]]
+    return (
+        "; ".join(f"{label(name)} {_brief(name, old.get(name))} → {_brief(name, new[name])}" for name in changed)
+        or "Nothing."
+    )
+
+
+def _brief(name: str, tree: Json) -> str:
+    value = value_of(name, tree)
+    shown = (value.short or value.whole).replace("\n", " ")
+    return f"“{shown}”" if value.kind == "text" else shown
 
 
 def tree_of(data: bytes | None) -> Json:

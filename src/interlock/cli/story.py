@@ -8,16 +8,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from interlock.cli.standing import REFUSALS, failure, result
-from interlock.cli.values import value_of
-from interlock.cli.words import label, span, who
+from interlock.cli.standing import REFUSALS, edit, failure, result
+from interlock.cli.words import span, who
 from interlock.display import plain
 from interlock.domain.action import ActionKind, ActionState
 from interlock.domain.events import Event, EventType
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.tool import Reversibility
 from interlock.kernel.views import ActionView, RunView
-from interlock.schema import Json
 
 
 class Part(StrEnum):
@@ -125,7 +123,12 @@ class Teller:
             case "approve":
                 yield Moment(event.at, f"{name} approved{waited}", said or "what the card showed", tone="good")
             case "modify":
-                yield Moment(event.at, f"{name} changed it{waited}", _edit(about, event), (said,) if said else ())
+                yield Moment(
+                    event.at,
+                    f"{name} changed it{waited}",
+                    edit(about, event.body.get("new_revision")),
+                    (said,) if said else (),
+                )
             case "reject":
                 kept = "The same is refused without asking for the rest of this run."
                 yield Moment(event.at, f"{name} rejected{waited}", said or "without a word", (kept,), tone="danger")
@@ -224,25 +227,6 @@ def _refusal(event: Event) -> str:
     known = {kind.value: words for kind, words in REFUSALS.items()}
     words = _words(event, "words")
     return known.get(str(event.body.get("kind")), "refused").capitalize() + (f": {words}" if words else "") + "."
-
-
-def _edit(about: ActionView, event: Event) -> str:
-    number = event.body.get("new_revision")
-    if not isinstance(number, int) or not 2 <= number <= len(about.revisions):
-        return "Other arguments."
-    before, after = about.revisions[number - 2], about.revisions[number - 1]
-    old, new = before.arguments, after.arguments
-    changed = [name for name in new if before.exact.get(name) != after.exact[name]]
-    return (
-        "; ".join(f"{label(name)} {_brief(name, old.get(name))} → {_brief(name, new[name])}" for name in changed)
-        or "Nothing."
-    )
-
-
-def _brief(name: str, tree: Json) -> str:
-    value = value_of(name, tree)
-    shown = (value.short or value.whole).replace("\n", " ")
-    return f"“{shown}”" if value.kind == "text" else shown
 
 
 def _undo(about: ActionView) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import sys
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -99,7 +99,7 @@ def load_app(app: str) -> Interlock:
     except (Exception, SystemExit) as error:
         said = f"importing {module_name} failed: {type(error).__name__}: {error}"
         raise SettingsError("import_failed", said, f"See where: python -c 'import {module_name}'") from error
-    module: Any = found
+    module = cast("dict[str, object]", vars(found))
     for part in name.split("."):
         if not hasattr(found, part):
             raise SettingsError(
@@ -112,7 +112,7 @@ def load_app(app: str) -> Interlock:
             f"{app} is {type(found).__name__}, not an Interlock",
             "Name the object that guards your tools: il = Interlock().",
         )
-    found.register_graphs_of(vars(module))
+    found.register_graphs_of(module)
     return found
 
 

@@ -143,7 +143,8 @@ class ActionRequest:
 
     `named` says that the key is the framework's own name for this call, whatever its arguments: the same name with
     other arguments is an error. `history` are the keys of the named calls that the framework's history holds: an equal
-    effect that is done and not among them was lost there, and is held as a suspected repetition.
+    effect that is done and not among them was lost there, and is held as a suspected repetition. `known` says that the
+    record of earlier passes has this call.
 
     `conversation` is what the agent knew when it made the call, where the framework tells.
 
@@ -172,6 +173,7 @@ class ActionRequest:
     conversation: Conversation = NOTHING_SAID
     named: bool = False
     history: frozenset[CallKey] = frozenset()
+    known: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ class Reason:
 CHECK_HOLDS = frozenset({"check_holds", "check_failed", "check_late"})
 """Reasons by which a check of the team's own has a person decide."""
 
+CHECK_DENIES = "check_denies"
+"""The reason by which a check of the team's own refuses a call."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyVersion:
@@ -64,7 +67,7 @@ class Ruling:
     @property
     def denied_by(self) -> str:
         """Who denies, where it denies: the policy, or a check of the team's own."""
-        return "check" if self.reasons and self.reasons[0].code == "check_denies" else "policy"
+        return "check" if self.reasons and self.reasons[0].code == CHECK_DENIES else "policy"
 
     def and_also(self, other: Ruling) -> Ruling:
         """What two policies ask for together: the stricter one's ruling, with everything else that either wants."""

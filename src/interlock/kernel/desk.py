@@ -20,6 +20,7 @@ from interlock.kernel.shown import keep_hidden
 from interlock.kernel.views import ActionView, CardView, RunView
 from interlock.policy import Explanation, PolicySet
 from interlock.schema import SchemaError, fill, plain_to_tree, revise, tree_to_plain
+from interlock.schema.errors import short_repr
 
 FOUND = {"done": Verdict.FOUND_DONE, "failed": Verdict.FOUND_FAILED, "run_again": Verdict.RUN_AGAIN}
 
@@ -253,7 +254,9 @@ class ReviewDesk:
             return self._kernel.put_blobs(plain_to_tree(cast("Json", shape), result, "result"))
         except SchemaError as error:
             raise DecisionError(
-                "bad_result", f"{error.path}: {error.reason}", "Nothing was decided; give a value of the declared type."
+                "bad_result",
+                f"{error.path}: {error.reason}; given was {short_repr(result, 80)}",
+                "Nothing was decided; give a value of the declared type.",
             ) from error
 
     def _decide(

@@ -10,7 +10,8 @@ from typing import cast
 from interlock.canonical import Json
 from interlock.domain.action import Rationale, Versions
 from interlock.domain.errors import DecisionError
-from interlock.domain.tool import ToolSpec
+from interlock.domain.ruling import CHECK_DENIES, CHECK_HOLDS, Ruling
+from interlock.domain.tool import InterruptPolicy, ToolSpec
 from interlock.kernel import documents
 from interlock.kernel.kernel import Kernel
 from interlock.kernel.rulings import Call
@@ -21,7 +22,8 @@ from interlock.policy import Explanation, PolicySet, Situation, explain, no_fact
 def explain_recorded(kernel: Kernel, about: ActionView, policy: PolicySet | None) -> Explanation:
     """How a policy rules on a recorded action with the arguments it has now; None: the policy it was ruled under.
 
-    Facts are counted as they stand now. Raises `DecisionError` where that policy is not in the store.
+    Facts are counted as they stand now; what the team's checks said is what they said then.
+    Raises `DecisionError` where that policy is not in the store.
     """
     digest = about.action.ruling.policy_digest
     policy = policy or kernel.rulings.policy_by(digest)
@@ -33,7 +35,8 @@ def explain_recorded(kernel: Kernel, about: ActionView, policy: PolicySet | None
     arguments = cast("Json", dict(about.current.arguments))
     effect = partial(documents.effect_of, kernel.store.namespace_key, about.tool.name, about.tool.target)
     said = Rationale(confidence=_claimed(about.facts))
-    return kernel.rulings.explanation(policy, Call(about.tool, run, lambda: arguments, effect, said, about.action.id))
+    call = Call(about.tool, run, lambda: arguments, effect, said, about.action.id)
+    return _with_checks(kernel.rulings.explanation(policy, call), about.action.ruling)
 
 
 def explain_given(
@@ -56,6 +59,16 @@ def explain_given(
         facts=no_facts(),
     )
     return explain(policy, spec, replace(situation, slices=slices(policy, spec, situation)))
+
+
+def _with_checks(found: Explanation, recorded: Ruling) -> Explanation:
+    """The explanation with what checks of the team's own said of the action, as its ruling keeps it."""
+    for reason in recorded.reasons:
+        if reason.code in CHECK_HOLDS or reason.code == CHECK_DENIES:
+            asks = InterruptPolicy.DENY if reason.code == CHECK_DENIES else InterruptPolicy.HARD_STOP
+            won = "a check of the team's own" if asks.rank > found.ruling.policy.rank else found.won
+            found = replace(found, ruling=found.ruling.stricter(asks, reason), won=won)
+    return found
 
 
 def _claimed(facts: Mapping[str, Json]) -> float | None:

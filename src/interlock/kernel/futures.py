@@ -10,6 +10,16 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
+def at_once(make: Callable[[], A]) -> Future[A]:
+    """A future of what can be said at once: it has resolved when this returns."""
+    future: Future[A] = Future()
+    try:
+        future.set_result(make())
+    except Exception as error:  # noqa: BLE001 - it belongs to whoever waits
+        future.set_exception(error)
+    return future
+
+
 def then(future: Future[A], make: Callable[[A], B]) -> Future[B]:
     """A future of what `make` makes of the first one's result."""
     after: Future[B] = Future()

@@ -23,7 +23,7 @@ from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import PassGrant, PassReport, Run, RunState, Ticket
 from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
 from interlock.kernel import documents
-from interlock.kernel.futures import then, tried
+from interlock.kernel.futures import at_once, then, tried
 from interlock.kernel.holder import Holder
 from interlock.kernel.process import host
 from interlock.kernel.rulings import Call, Rulings
@@ -42,7 +42,7 @@ from interlock.usecases.give_back import give_back
 from interlock.usecases.leave_run import leave_run
 from interlock.usecases.park import park
 from interlock.usecases.probe import probed
-from interlock.usecases.propose import Proposal, propose
+from interlock.usecases.propose import Proposal, propose, proposed_before
 from interlock.usecases.settle import known, settle
 from interlock.usecases.stored import stored_arguments, stored_blob
 from interlock.usecases.suspend import suspend
@@ -91,11 +91,15 @@ class InProcessGate(Holder):
         ticket: Ticket | None = None,
         thread: str = "",
     ) -> Future[PassGrant]:
-        found, version = self.store.read(lambda rows: (rows.run(run), rows.policy(agent)))
+        mine = self.process
+        found, version, row, now = self.store.read(
+            lambda rows: (rows.run(run), rows.policy(agent), rows.process(mine), rows.now)
+        )
         self._learn(version)
         if found is not None and found.state is RunState.RUNNING:
             self.bury_dead()
-        entry = Entry(run, agent, self.living_process(), workflow, input, owner, versions, ticket, thread)
+        process = mine if row is not None and row.alive(now) else self.living_process()
+        entry = Entry(run, agent, process, workflow, input, owner, versions, ticket, thread)
         self.entering(run)
         try:
             granted = self.store.write(enter_run(entry, self.ids, self.run_key))
@@ -153,6 +157,9 @@ class InProcessGate(Holder):
                 for decision in rows.decisions_of_action(action.id)
             )
         )
+
+    def decisions_about(self, action: ActionId) -> tuple[Decision, ...]:
+        return self.store.read(lambda rows: tuple(rows.decisions_of_action(action)))
 
     def wait_for_change(self, timeout: float) -> bool:
         return self.store.wait_for_change(timeout)
@@ -227,7 +234,15 @@ class InProcessGate(Holder):
         run = self.driven(request.run) or self.run(request.run)
         if run is None:
             raise CallError("unknown_run", f"there is no run {request.run}")
+        found = at_once(lambda: self._proposed_before(request)) if request.known else None
+        if found is not None and (found.exception() is not None or found.result() is not None):
+            return cast("Future[Standing]", found)
         return tried(lambda: self._propose(request, run), self._moved)
+
+    def _proposed_before(self, request: ActionRequest) -> Standing | None:
+        arguments, _ = spill(request.arguments, BLOB_LIMIT, blob_digest)
+        effect = self._effect(request.spec, arguments)
+        return self.store.read(lambda rows: proposed_before(rows, request, effect))
 
     def _propose(self, request: ActionRequest, run: Run) -> Future[Standing]:
         spec, (_, _, tool, described) = request.spec, self._tool(request.spec)

@@ -7,6 +7,7 @@ from interlock.policy.asking import asked, held_by
 from interlock.policy.check import check_rules
 from interlock.policy.decide import Explanation, Look, Needs, explain, needs_of, rule, slices
 from interlock.policy.declare import DEFAULT_THRESHOLD, LONGEST, check
+from interlock.policy.idle import idle_rules
 from interlock.policy.parse import from_content, parse_policy
 from interlock.policy.ruleset import PolicySet, Profile
 from interlock.policy.situation import Situation, no_facts
@@ -26,6 +27,7 @@ __all__ = [
     "explain",
     "from_content",
     "held_by",
+    "idle_rules",
     "needs_of",
     "no_facts",
     "parse_policy",

@@ -85,6 +85,10 @@ class Runtime(Protocol):
         """Decisions of the run in order, each with its tool's name."""
         ...
 
+    def decisions_about(self, action: ActionId) -> tuple[Decision, ...]:
+        """Decisions about one action, in order."""
+        ...
+
     def wait_for_change(self, timeout: float) -> bool:
         """Block until something may have changed, at most `timeout` seconds."""
         ...

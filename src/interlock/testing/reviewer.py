@@ -162,7 +162,12 @@ class ScriptedReviewer:
         self.seen.append(view)
         if said is None:
             return None
-        receipt = self._say(view.card.id, view.card.digest, Answer(said) if type(said) is str else said)
+        try:
+            receipt = self._say(view.card.id, view.card.digest, Answer(said) if type(said) is str else said)
+        except DecisionError as error:
+            about = recorded_call(view.about.action.tool, view.about.current.arguments)
+            message = f"{error.message}; the card is about {about}"
+            raise DecisionError(error.code, message, error.mend, by=error.by, at=error.at) from error
         self.receipts.append(receipt)
         return receipt
 

@@ -86,6 +86,7 @@ def _finished(draft: Draft, run: Run, report: PassReport) -> Run:
                 attention = attention or f"an approval of {action.tool} was not taken up: {went}"
         elif _unsettled(action):
             attention = attention or f"{action.tool} is {action.state.value.replace('_', ' ')}, and {went}"
+            ask_about(draft, action)  # what could help itself cannot any more: nothing comes by it again
     done = replace(run, result=report.result, stored=report.stored, attention=attention)
     if attention:
         draft.tell(EventType.RUN_NEEDS_ATTENTION, run=run, body={"why": attention})

@@ -49,7 +49,7 @@ def propose(proposal: Proposal, ids: Ids) -> Unit[Standing]:
         run = driven(rows, request.run, request.pass_no, request.process)
         found = rows.action_of_call(request.run, request.call_key)
         if found is not None:
-            _same_call(rows, found, proposal)
+            _same_call(rows, found, request, proposal.effect)
             return _found(draft, found)
         still_ruled_by(rows, proposal.agent, proposal.epoch)
         if request.unseen and not run.accept_divergence:
@@ -64,10 +64,21 @@ def propose(proposal: Proposal, ids: Ids) -> Unit[Standing]:
     return unit
 
 
-def _same_call(rows: Rows, found: Action, proposal: Proposal) -> None:
+def proposed_before(rows: Rows, request: ActionRequest, effect: EffectHash) -> Standing | None:
+    """How a call that was proposed before stands, as the unit would answer; None where that has to write something."""
+    driven(rows, request.run, request.pass_no, request.process)
+    found = rows.action_of_call(request.run, request.call_key)
+    if found is None:
+        return None
+    _same_call(rows, found, request, effect)
+    card = rows.interrupt(found.interrupt) if found.interrupt is not None else None
+    return None if due(found, card, rows.now) else Standing(found, card)
+
+
+def _same_call(rows: Rows, found: Action, request: ActionRequest, effect: EffectHash) -> None:
     """A name stands for one call: with other arguments it is not that call, and nothing that was said of it holds."""
-    first = rows.revision(found.id, 1) if proposal.request.named else None
-    if first is not None and first.effect_hash != proposal.effect:
+    first = rows.revision(found.id, 1) if request.named else None
+    if first is not None and first.effect_hash != effect:
         raise CallError(
             "call_changed",
             f"{found.tool} was proposed under the same call id with other arguments, so it was not run",

@@ -27,12 +27,34 @@ def test_a_question_says_what_answer_it_wants_and_offers_no_approval(shop: Any) 
     assert "modify" not in card
     assert shop.cli("approve", ref, "--yes").exit_code == 1
     wrong = shop.cli("respond", ref, "--result", '"three"')
-    assert "[bad_result]" in wrong.stderr
+    assert "expected int, found a string; given was 'three' [bad_result]" in wrong.stderr
+    long = shop.cli("respond", ref, "--result", f'"{"three" * 100}"').stderr
+    assert "given was 'three" in long
+    assert "…" in long
+    assert len(long) < 300
+    unread = shop.cli("respond", ref, "--result", "two")
+    assert (unread.exit_code, "Expected is int, for example --result 3" in unread.stderr) == (2, True)
+    assert "quotation marks" not in unread.stderr
     answered = shop.cli("respond", ref, "--result", "3")
     assert "Your answer goes to the agent." in answered.output
     story = flat(shop, "show", "ask")
     assert 'Question: "How many?" answered' in story
     assert "root answered" in story.lower()
+
+
+def test_an_answer_without_an_example_is_still_told_its_type(shop: Any) -> None:
+    ref = start(shop, "names", lambda: shop.il.question("Who?", list[str]))
+    said = shop.cli("respond", ref, "--result", "ana").stderr
+    assert "Expected is list[str], as JSON, where text needs quotation marks" in said
+
+
+def test_a_question_with_signs_that_hide_is_cleaned_once_wherever_it_is_shown(shop: Any) -> None:
+    start(shop, "odd", lambda: shop.il.question("Which\x1b[2J one?", context={"a\x1b": "b\x1b"}))
+    for command in (("ledger",), ("show", "odd"), ("inbox",), ("show", shop.waiting("odd"))):
+        said = shop.cli(*command).output
+        assert "\x1b" not in said
+        assert "U+001B" in said, command
+        assert "U+27E8" not in said, command
 
 
 def test_an_answer_that_is_text_needs_no_quotation_marks(shop: Any) -> None:

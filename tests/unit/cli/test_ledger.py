@@ -50,7 +50,8 @@ def test_every_event_is_a_sentence_the_newest_last(busy: Any) -> None:
         'The agent read “Find invoices: "overdue"” (mail-1)',
         'Billing proposed “Send email to "ap@newco.example"”, which waits for a person: it cannot be undone',
         "Run mail-1 waits for people: 1 open card",
-        'changed “Send email to "ap@newco.example"” and approved what is now “Send email to "new@x.example"”: “moved”',
+        'changed “Send email to "ap@newco.example"” and approved it so ',
+        "approved it so (To “ap@newco.example” → “new@x.example”): “moved”",
         'A worker began “Send email to "new@x.example"”',
         '“Send email to "new@x.example"” was done',
         "Run mail-1 finished",
@@ -132,6 +133,7 @@ def test_nothing_found_is_said(busy: Any) -> None:
         (["--limit", "0"], 2, "--limit"),
         (["--after", "-1"], 2, "--after"),
         (["--export", "x.jsonl", "--tool", "refund"], 2, "the whole record"),
+        (["--export", ""], 2, "--export takes the name of a file, or - for stdout"),
         (["--export", "/nowhere/at/all.jsonl"], 2, "[export_failed]"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from interlock import Desk, Interlock
+from interlock import Desk, Interlock, Refused
 from interlock.cli import main
 
 SOUND = """\
@@ -112,6 +112,22 @@ def test_reviewers_are_a_note_that_the_store_would_refuse(folder: Path) -> None:
     result = run("check", "two.toml")
     assert result.exit_code == 0
     assert "reviewers_not_configured" in result.output
+
+
+def test_a_rule_that_would_loosen_and_never_can_is_noted_and_fails_only_a_strict_check(folder: Path) -> None:
+    (folder / "dear_app.py").write_text(APP.replace('"money"', '"money", cost=250'))
+    said = "asks for none, which refund never gets: no rule loosens it, since it may cost up to 250, and 100 or more"
+    result = run("check", "policy.toml", "--app", "dear_app:il")
+    assert result.exit_code == 0
+    assert f"Note: the rule 'small refunds are free' {said}" in " ".join(result.output.split())
+    assert run("check", "policy.toml", "--app", "dear_app:il", "--strict").exit_code == 1
+    raised = SOUND.replace("version = 1", "version = 1\nexpensive_from = 300")
+    Path("raised.toml").write_text(raised.replace('tools = ["draft"]', 'tools = ["refund"]'))
+    assert said not in " ".join(run("check", "raised.toml", "--app", "dear_app:il").output.split())
+    assert any(
+        "only a rule with loosens = true" in each
+        for each in data("check", "raised.toml", "--app", "dear_app:il")["notes"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -246,8 +262,36 @@ def test_a_recorded_action_is_explained_by_its_card_or_its_id(folder: Path) -> N
         assert "applies   large refunds (hard_stop)" in result.output
     Path("other.toml").write_text('version = 1\n[[rule]]\nname = "no"\ntools = ["refund"]\ninterrupt_policy = "deny"\n')
     assert "applies   no (deny)" in run("explain", view.fingerprint, "--url", url, "--policy", "other.toml").output
-    missing = run("explain", "nothing", "--url", url)
-    assert (missing.exit_code, "unknown_action" in missing.stderr) == (1, True)
+    for ref in ("nothing", "AAAA-BBBB"):
+        missing = run("explain", ref, "--url", url)
+        assert (missing.exit_code, f"no card and no action {ref} [unknown_ref]" in missing.stderr) == (1, True)
+
+
+def test_what_a_check_said_of_a_recorded_action_is_in_its_explanation(folder: Path) -> None:
+    url = f"sqlite:///{folder / 'store' / 'il.db'}"
+    with Interlock(url) as il:
+
+        @il.tool("reversible")
+        def note(text: str) -> str:
+            return text
+
+        @il.before
+        def tone(call: Any) -> None:
+            (call.deny if "never" in call.arguments["text"] else call.hold)("not like this")
+
+        with il.run("held"):
+            note("you fool")
+        with il.run("denied"), pytest.raises(Refused):
+            note("never")
+    with Desk(url) as desk:
+        actions = {run: desk.story(run).actions[0].action.id for run in ("held", "denied")}
+    for run_, policy in (("held", "hard_stop"), ("denied", "deny")):
+        result = run("explain", actions[run_], "--url", url)
+        assert result.exit_code == 0, result.output
+        assert f"{policy.replace('_', ' ')}, because of a check of the team's own" in result.output
+        assert "the check tone says: not like this" in result.output
+        assert data("explain", actions[run_], "--url", url)["ruling"]["policy"] == policy
+    assert "cautious asks for none" in result.output
 
 
 def test_an_explanation_names_the_checks_that_were_not_asked(folder: Path) -> None:

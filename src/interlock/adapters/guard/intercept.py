@@ -366,6 +366,7 @@ class Interceptor:
             named=named is not None,
             history=named.history if named is not None else frozenset(),
             conversation=named.conversation() if named is not None and new else NOTHING_SAID,
+            known=past is not None,
             unseen=pass_.told(missing) if missing is not None else "",
             rationale=said,
             asking=asking,

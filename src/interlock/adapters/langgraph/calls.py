@@ -23,7 +23,7 @@ from interlock.adapters.guard.intercept import Prepared
 from interlock.adapters.guard.outcomes import ending_error, result_of
 from interlock.adapters.guard.places import Named, Pass
 from interlock.adapters.guard.rationale import saying, take
-from interlock.adapters.guard.tool import Tool
+from interlock.adapters.guard.tool import Tool, encode
 from interlock.adapters.langgraph.borders import cross, executing
 from interlock.adapters.langgraph.knowing import Known
 from interlock.adapters.langgraph.places import (
@@ -99,6 +99,7 @@ class Calls:
 
     def call(self, tool: GuardedTool, input: Any, config: RunnableConfig | None, options: Mapping[str, Any]) -> Any:
         """`invoke` of a guarded tool."""
+        tool.require_sync()
         call, spot = _read(tool, input, config, options), spot_of(cast("Any", config)) or here()
         if spot is None:
             return self._plainly(tool, call)
@@ -138,6 +139,7 @@ class Calls:
 
     def propose(self, tool: GuardedTool, tool_call: Mapping[str, Any], config: RunnableConfig) -> Proposed:
         """Propose a model's call and wait for people, before anything that a middleware inside may do."""
+        tool.require_sync()
         call, spot = _of_model(tool, tool_call, config)
         try:
             doing = self._begin(tool, tool.sync, call, spot)
@@ -286,12 +288,20 @@ class Calls:
 
     def _flow(self, doing: Doing) -> Flow:
         interceptor = self.guards.interceptor
-        prepared = _handed.get({}).pop(doing.key, None) if doing.named is not None else None
+        prepared = self._taken_up(doing)
         if prepared is None:
             prepared = yield from interceptor.prepare(
                 doing.body, doing.frame, doing.values, doing.said, named=doing.named
             )
         return (yield from interceptor.carry_out(doing.body, doing.frame, prepared))
+
+    def _taken_up(self, doing: Doing) -> Prepared | None:
+        """What a middleware has proposed for this very call; with other arguments it is another call."""
+        handed = _handed.get({}) if doing.named is not None else {}
+        found = handed.get(doing.key)
+        if found is None or found.request.arguments != encode(doing.body, dict(doing.values), check=True):
+            return None
+        return handed.pop(doing.key)
 
     def _carry(self, doing: Doing) -> tuple[Standing | None, Any]:
         token = calling(doing.call)

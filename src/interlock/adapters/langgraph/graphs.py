@@ -183,6 +183,15 @@ def _bare_kind(graph: Any) -> Any:
     return type(graph).__bases__[0]
 
 
+def _kept_at_once(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a call with `durability="sync"`, whatever was asked for.
+
+    A message of the model must be kept before a tool acts on it. Otherwise a crash has the model speak anew, and what
+    it says then is another call, though the first has had its effect.
+    """
+    return {**{name: value for name, value in options.items() if name != "checkpoint_during"}, "durability": "sync"}
+
+
 def _copy(self: Any, update: dict[str, Any] | None = None) -> Any:
     """Copy the graph; the copy is registered like what it was made of."""
     registered = vars(self)[REGISTRATION]
@@ -196,6 +205,8 @@ def _stream(self: Any, input: Any, config: RunnableConfig | None = None, **kwarg
     """Run the graph as one pass of its run."""
     registered: Registered = vars(self)[REGISTRATION]
     input, call = registered.begin(self, input, config)
+    if call is not None:
+        kwargs = _kept_at_once(kwargs)
     chunks = _bare_kind(self).stream(self, input, config, **kwargs)
     if call is None:
         yield from chunks
@@ -225,6 +236,8 @@ async def _astream(self: Any, input: Any, config: RunnableConfig | None = None, 
     """Run the graph as one pass of its run."""
     registered: Registered = vars(self)[REGISTRATION]
     input, call = await asyncio.to_thread(registered.begin, self, input, config, True)
+    if call is not None:
+        kwargs = _kept_at_once(kwargs)
     chunks = _bare_kind(self).astream(self, input, config, **kwargs)
     if call is None:
         async for chunk in chunks:

@@ -23,9 +23,10 @@ from interlock.adapters.langgraph.threads import Threads
 
 @dataclass(slots=True)
 class Invocation:
-    """One call of a registered graph: its pass, and the pauses met in it that are not ours."""
+    """One call of a registered graph: its pass, whether a node ran, and the pauses met in it that are not ours."""
 
     pass_: Pass
+    entered: bool = False
     foreign: dict[str, tuple[str, Interrupt]] = field(default_factory=dict[str, tuple[str, Interrupt]])
 
     def met(self, node: str, pause: GraphInterrupt) -> None:

@@ -7,7 +7,7 @@ Read from the configuration that LangGraph hands to every node and tool. Names t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -18,7 +18,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from interlock.adapters.guard.places import Named, Pass, Scope
 from interlock.adapters.langgraph.knowing import Known
 from interlock.domain.errors import CallError
-from interlock.domain.ids import RunId
+from interlock.domain.ids import CallKey, RunId
 
 LONGEST_THREAD = 120
 """Characters of a thread's id that stand in the name of its runs; a longer one is hashed."""
@@ -115,7 +115,8 @@ def named_call(
 ) -> tuple[Named | None, AIMessage | None]:
     """The identity of a model's call: the message it stands in, and its id there. None where no message has it.
 
-    Where the tool `acts`, the keys of all its calls that the conversation holds come along, and the conversation.
+    Where the tool `acts`, the keys of its calls that the conversation holds come along, as far as this run may have
+    them, and the conversation.
     """
     messages = spot.messages()
     for message in reversed(messages):
@@ -123,11 +124,8 @@ def named_call(
             ref = f"{message.id}/{call_id}"
             if not acts:
                 return Named(spot.graph, ref, retry), message
-            history = frozenset(
-                pass_.key_of(spot.graph, tool, f"{each.id}/{one}") for each, one in _calls(messages, tool)
-            )
             knew = partial(known.conversation, f"{pass_.run_id} {spot.graph}", messages)
-            return Named(spot.graph, ref, retry, history, knew), message
+            return Named(spot.graph, ref, retry, _history(pass_, spot, messages, tool), knew), message
     return None, None
 
 
@@ -136,9 +134,19 @@ def named_scope(pass_: Pass, named: Named, around: Scope) -> Scope:
     return Scope(pass_, f"{named.path}#{_short(named.ref, 12)}", around)
 
 
-def _calls(messages: Sequence[AnyMessage], tool: str) -> Iterator[tuple[AIMessage, str]]:
-    for message in messages:
-        if isinstance(message, AIMessage):
-            for call in message.tool_calls:
-                if call["name"] == tool:
-                    yield message, call["id"] or ""
+def _history(pass_: Pass, spot: Spot, messages: Sequence[AnyMessage], tool: str) -> frozenset[CallKey]:
+    """The keys of the tool's calls in the conversation, from the newest message back to the oldest call of this run.
+
+    All calls of the newest message count: siblings may be proposed while this looks.
+    """
+    with pass_.lock:
+        known = {key for key, past in pass_.known.items() if past.tool == tool and not past.gone and not past.retried}
+        wanted = known | (pass_.seen - pass_.known.keys())
+    found: set[CallKey] = set()
+    for message in reversed(messages):
+        if isinstance(message, AIMessage) and message.tool_calls:
+            if found and wanted <= found:
+                break
+            named = (call["id"] or "" for call in message.tool_calls if call["name"] == tool)
+            found.update(pass_.key_of(spot.graph, tool, f"{message.id}/{one}") for one in named)
+    return frozenset(found)

@@ -34,7 +34,7 @@ from interlock.adapters.langgraph.invocation import (
 from interlock.adapters.langgraph.observing import Observer, Watching
 from interlock.adapters.langgraph.places import Spot, nested, run_name, turn_of
 from interlock.adapters.langgraph.threads import Threads, Whose, kept_input, standing_report, threads_of
-from interlock.domain.action import arguments_bytes
+from interlock.domain.action import ActionState, arguments_bytes
 from interlock.domain.errors import Diverged, RunError, SettingsError
 from interlock.domain.run import PassEnd, PassReport, Run
 from interlock.schema import encode_exception
@@ -43,6 +43,10 @@ G = TypeVar("G")
 
 Opening = Callable[[], AbstractAsyncContextManager[Any]]
 """Opens a graph with what it needs (an asynchronous checkpointer, say), for as long as one run is gone on with."""
+
+
+WAITED_FOR = (ActionState.HELD, ActionState.CLEARED, ActionState.IN_DOUBT)
+"""States of actions that a run may be waiting for."""
 
 
 class Registration:
@@ -180,9 +184,12 @@ class Registration:
             seen = frozenset(pass_.seen)
             if isinstance(error, Exception) and not isinstance(error, (Diverged, RunError)):
                 failure = arguments_bytes(cast("Any", encode_exception(error)))
-                report = PassReport(PassEnd.FAILED, failure=failure, seen=seen)
+                report = _turned_away(call) or PassReport(PassEnd.FAILED, failure=failure, seen=seen)
             elif error is None:
                 report = self._observe(graph, config, call) or PassReport(PassEnd.FINISHED, seen=seen)
+            else:
+                # Broken off (Ctrl-C, a stream that nobody reads on), it can be gone on with.
+                report = PassReport(PassEnd.WAITING, seen=seen)
         self.threads.leave(pass_, report)
         if pass_.broken is not None:
             raise pass_.broken  # a pause that nobody decides: whoever called has to come again
@@ -212,6 +219,7 @@ class Registration:
             with border(spot.task):
                 yield
             return
+        invocation.entered = True
         inner = NodeFrame(invocation, self.threads, spot, frame)
         with border(spot.task) as around, entered(inner):
             try:
@@ -222,6 +230,12 @@ class Registration:
             closed = inner.scope.closed
             if closed is not None:
                 around.note(closed)
+
+
+def _turned_away(call: Invocation) -> PassReport | None:
+    """A call that the graph would not take, of a run that waited: it waits on. None for any other."""
+    waiting = frozenset(past.call_key for past in call.pass_.grant.calls if past.state in WAITED_FOR)
+    return None if call.entered or not waiting else PassReport(PassEnd.WAITING, seen=waiting)
 
 
 def register(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolOutputMixin
+from langgraph.types import Command
 
 from interlock.adapters.guard.outcomes import call_text
 from interlock.adapters.langgraph.tools import as_content
@@ -20,9 +22,9 @@ MARK = "interlock"
 
 def told(runtime: Runtime, action: Action, tool: str, call_id: str | None, value: Any) -> Any:
     """The tool's answer as its caller gets it: for a model's call a message, with what people changed or said."""
-    message = message_of(tool, call_id, value)
-    words = people_said(runtime, action) if isinstance(message, ToolMessage) and call_id is not None else ""
-    return message if not words else message.model_copy(update={"content": _beside(words, message.content)})
+    answer = message_of(tool, call_id, value)
+    words = people_said(runtime, action) if call_id is not None else ""
+    return _with(words, answer, cast("str", call_id)) if words else answer
 
 
 def message_of(tool: str, call_id: str | None, value: Any) -> Any:
@@ -54,7 +56,7 @@ def people_said(runtime: Runtime, action: Action) -> str:
     """What the model has to know beside the result: that something else ran, or what a reviewer wrote."""
     if action.cleared_by is None and not action.answered_by:
         return ""
-    mine = [each for _, each in runtime.decisions(action.run) if each.action == action.id]
+    mine = runtime.decisions_about(action.id)
     lines: list[str] = []
     if action.revision > 1:
         ran = call_text(action.tool, runtime.shown(action.id))
@@ -71,6 +73,24 @@ def people_said(runtime: Runtime, action: Action) -> str:
 def _about(decision: Decision, action: Action) -> bool:
     """Whether a decision is one that stands: an approval that was taken back says nothing any more."""
     return decision.id == action.cleared_by or decision.verdict in (Verdict.RESPOND, Verdict.MODIFY)
+
+
+def _with(words: str, answer: Any, call_id: str) -> Any:
+    """An answer with these words in the message for this call, wherever the message stands."""
+    if isinstance(answer, ToolMessage):
+        if answer.tool_call_id != call_id:
+            return answer
+        return answer.model_copy(update={"content": _beside(words, answer.content)})
+    if isinstance(answer, list):
+        return [_with(words, each, call_id) for each in cast("list[Any]", answer)]
+    if isinstance(answer, Command):
+        command = cast("Command[Any]", answer)
+        update = cast("object", command.update)
+        if isinstance(update, dict):
+            known = cast("dict[str, Any]", update)
+            told = {key: _with(words, known[key], call_id) for key in ("messages",) if key in known}
+            return replace(command, update={**known, **told})
+    return cast("object", answer)
 
 
 def _beside(words: str, content: Any) -> Any:

@@ -7,6 +7,7 @@ are kept in LangGraph's own encoding.
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -17,6 +18,7 @@ from typing import Annotated, Any, cast
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
+from langchain_core.tools.base import TOOL_MESSAGE_BLOCK_TYPES
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.errors import GraphBubbleUp
 from pydantic import BaseModel, Field, ValidationError
@@ -60,6 +62,13 @@ class GuardedTool:
         """The tool's name, as the model calls it."""
         return self.sync.spec.name
 
+    def require_sync(self) -> None:
+        """Raise `NotImplementedError`, as LangChain does, where it has no synchronous form."""
+        if only_async(self.original):
+            raise NotImplementedError(
+                f"{self.name} has no synchronous form, so it was not run; call the graph with ainvoke or astream"
+            )
+
     def split(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """What the model gave, and what the graph injected; the idempotency key is for neither of them to give."""
         shown, key = self.sync.parameters.names, self.sync.spec.idempotency_key
@@ -69,9 +78,11 @@ class GuardedTool:
     def _knows(self, name: str) -> bool:
         """Whether it is a parameter that the graph fills in."""
         schema = self.original.args_schema
-        known = cast("type[BaseModel]", schema).model_fields if isinstance(schema, type) else ()
-        signed = cast("Any", self.original)._injected_args_keys  # noqa: SLF001  LangChain has no public name for it
-        return name in known or name in signed
+        if isinstance(schema, type) and name in cast("type[BaseModel]", schema).model_fields:
+            return True
+        # A schema of its own may leave out what only the function takes, the graph's runtime for example.
+        fn = getattr(self.original, "func", None) or getattr(self.original, "coroutine", None)
+        return fn is not None and name in inspect.signature(fn).parameters
 
     def values(self, given: Mapping[str, Any]) -> dict[str, object]:
         """The arguments as they will be shown and run: validated by the tool's own schema, defaults filled in.
@@ -128,6 +139,11 @@ def calling(call: ToolCall) -> Any:
 def called(token: Any) -> None:
     """Undo `calling`."""
     _call.reset(token)
+
+
+def only_async(tool: BaseTool) -> bool:
+    """Whether a tool was made of an asynchronous function and of no other."""
+    return getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
 
 
 def guarded_tool(original: BaseTool, keywords: Keywords, inner: Tool | None = None) -> GuardedTool:
@@ -272,12 +288,19 @@ def as_content(value: Any) -> str | list[Any]:
     """A value as the content of a message: text and blocks as they are, the rest as JSON."""
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and value and all(isinstance(each, (str, dict)) for each in cast("list[Any]", value)):
+    if isinstance(value, list) and all(_is_block(each) for each in cast("list[Any]", value)):
         return cast("list[Any]", value)
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         return str(cast("object", value))
+
+
+def _is_block(value: Any) -> bool:
+    """Whether LangChain takes it as a part of a message's content."""
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).get("type") in TOOL_MESSAGE_BLOCK_TYPES
+    return isinstance(value, str)
 
 
 def _bare(message: ToolMessage) -> bool:

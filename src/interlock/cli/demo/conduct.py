@@ -71,6 +71,8 @@ class Conductor:
             self._reviewer = Script(desk, folder)
         elif options.prompt:
             self._reviewer = Person(desk, folder, screen)
+        # At a terminal the store was named once, before the first card; elsewhere every command is whole.
+        self._interlock = program() if options.prompt else f"{program()} --url {quote(folder.url)}"
         self._workers: list[int] = []
         self._asked: set[str] = set()
         self._struck: Sent | None = None
@@ -101,9 +103,16 @@ class Conductor:
             self._screen.step("reviewer", f"a script (--auto), deciding as {self._desk.principal.name}")
             return
         say()
-        say("You can decide here or in any other terminal. There, first say which store:" if self._options.prompt
-            else "Decide in another terminal. There, first say which store:")  # fmt: skip
-        self._screen.copyable(f"export INTERLOCK_URL={quote(self._folder.url)}")
+        if self._options.prompt:
+            say("You can decide here or in any other terminal. There, first say which store:")
+            self._screen.copyable(f"export INTERLOCK_URL={quote(self._folder.url)}")
+            return
+        say(
+            "There is no terminal here, so nobody is asked here. Each card comes with commands that decide it in "
+            "another terminal, and the demo waits for that. What is waiting is listed by:"
+        )
+        self._screen.copyable(f"{self._interlock} inbox")
+        say("Or press Ctrl-C and start the demo with --auto: then a script decides.")
 
     def _start_worker(self) -> None:
         first = not self._workers
@@ -142,8 +151,8 @@ class Conductor:
         self._asked.add(view.card.id)
         self._screen.card(view)
         if not self._options.auto:
-            self._screen.step("or there", "in another terminal")
-            for line in commands(view):
+            self._screen.step("or there" if self._options.prompt else "decide", "in another terminal")
+            for line in commands(view, self._interlock):
                 self._screen.copyable(line)
         if self._reviewer is not None:
             self._reviewer.decide(view, lambda: self._closed(view))
@@ -234,9 +243,9 @@ class Conductor:
             )
 
 
-def commands(view: CardView) -> list[str]:
-    """What to type in another terminal to look at this card and to decide it."""
-    short, name = view.fingerprint, program()
+def commands(view: CardView, name: str) -> list[str]:
+    """What to type in another terminal to look at this card and to decide it; `name` calls the program there."""
+    short = view.fingerprint
     if view.card.kind is InterruptKind.RECONCILE:
         return [f"{name} show {short}", f"{name} reconcile {short} --found done"]
     edit = "amount=44.90" if "amount" in view.about.current.arguments else "'subject=Your letter'"
@@ -249,11 +258,11 @@ def commands(view: CardView) -> list[str]:
 
 
 def program() -> str:
-    """How a person in another terminal calls this program."""
-    own = Path(sys.executable).with_name("interlock")
-    if own.exists() and own.is_relative_to(Path.cwd()):
-        return str(own.relative_to(Path.cwd()))
-    return "interlock" if shutil.which("interlock") or not own.exists() else str(own)
+    """How a person in another terminal, and in another folder, calls this program."""
+    own, found = Path(sys.executable).with_name("interlock"), shutil.which("interlock")
+    # What is on the PATH only because this environment is active may not be there.
+    everywhere = found is not None and (Path(found) != own or sys.prefix == sys.base_prefix)
+    return quote(str(own)) if own.exists() and not everywhere else "interlock"
 
 
 def _mark(finding: Finding) -> str:

@@ -154,6 +154,8 @@ class Person:
             return self._modify(view, shown, over)
         if typed in ("s", "show"):
             self._everything(view)
+        else:
+            self._screen.say("  Nothing was decided. Understood are a, m, r and s, or the whole word; then Enter.")
         return False
 
     def _modify(self, view: CardView, shown: Shown, over: Callable[[], bool]) -> bool:
@@ -162,8 +164,8 @@ class Person:
         if edit is None:
             return True
         name, equals, value = edit.partition("=")
-        if not equals:
-            self._screen.say("  Nothing was changed.")
+        if not equals or not name.strip():
+            self._screen.say(f"  Nothing was decided. Expected was NAME=VALUE, with one of these names: {names}.")
             return False
         self._desk.modify(view.card.id, digest=view.card.digest, arguments={name.strip(): value.strip()}, shown=shown)
         return True
@@ -183,6 +185,8 @@ class Person:
             return True
         if typed in ("s", "show"):
             self._witnesses()
+        else:
+            self._screen.say("  Nothing was decided. Understood are d, n, r and s, or the whole words; then Enter.")
         return False
 
     def _everything(self, view: CardView) -> None:
