@@ -31,7 +31,7 @@ from markdown_it.token import Token
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = Path(__file__).with_name("page_runner.py")
 
-PAGE_TIMEOUT = 90  # seconds, for all blocks of a page
+PAGE_TIMEOUT = 240  # seconds, for all blocks of a page: it ends what hangs, and measures nothing
 
 RUN = {"python", "console"}
 SHOWN = {"sh", "text", "json", "toml", "yaml", "html", "sql", "http", "mermaid"}
@@ -140,6 +140,7 @@ def run_page(page: Path, job: list[dict[str, str | int]], home: Path) -> None:
     assert code == 0, said
 
 
+@pytest.mark.timeout(PAGE_TIMEOUT + 30)
 @pytest.mark.parametrize("page", code_pages(), ids=name_of)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     job = blocks(page)
