@@ -22,7 +22,7 @@ from interlock.domain.tool import ToolSpec
 from interlock.identities.local import LocalIdentity, session_secret, user_name
 from interlock.kernel import Kernel
 from interlock.kernel.desk import ReviewDesk
-from interlock.policy import PolicySet, Profile, check, check_rules, parse_policy
+from interlock.policy import PolicySet, Profile, check, check_rules, idle_rules, parse_policy
 from interlock.ports.store import Store
 from interlock.worker import Worker
 
@@ -223,6 +223,15 @@ def read_policy(path: Path, defaults: PolicySet = PolicySet()) -> PolicySet:  # 
         return parse_policy(text, defaults=defaults)
     except PolicyError as error:
         raise error.within(path.name) from None
+
+
+def notes_on_rules(policy: PolicySet, specs: Iterable[ToolSpec]) -> list[str]:
+    """In words, what rules of a policy ask for and never get: less than what applies to a tool."""
+    return [
+        f"the rule {rule.name!r} asks for {asks.value}, which {spec.name} never gets: {why}"
+        for spec in specs
+        for rule, asks, why in idle_rules(policy, spec)
+    ]
 
 
 def check_policy(path: Path, policy: PolicySet, specs: Iterable[ToolSpec]) -> None:

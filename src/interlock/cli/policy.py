@@ -213,7 +213,7 @@ def _asks(rule: Any) -> str:
 
 
 def _notes(found: Any, tools: Mapping[str, ToolSpec] | None) -> list[str]:
-    from interlock.policy import idle_rules
+    from interlock.compose import notes_on_rules
 
     notes = [
         f"the rule {rule.name!r} needs reviewers, and a store with one reviewer refuses it: reviewers_not_configured"
@@ -228,11 +228,7 @@ def _notes(found: Any, tools: Mapping[str, ToolSpec] | None) -> list[str]:
             for rule in found.rules
             if not rule.tools and not any(rule.selects(spec) for spec in tools.values())
         ]
-        notes += [
-            f"the rule {rule.name!r} asks for {asks.value}, which {spec.name} never gets: {why}"
-            for spec in tools.values()
-            for rule, asks, why in idle_rules(found, spec)
-        ]
+        notes += notes_on_rules(found, tools.values())
     return notes
 
 

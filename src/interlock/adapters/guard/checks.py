@@ -27,7 +27,7 @@ from interlock.domain.action import Action, ActionRequest, Checked, Objection
 from interlock.domain.commands import OutcomeKind
 from interlock.domain.errors import Interrupted, SettingsError
 from interlock.domain.hiding import veiled
-from interlock.domain.ruling import CHECK_DENIES, Reason
+from interlock.domain.ruling import Reason
 from interlock.domain.tool import InterruptPolicy
 from interlock.ports.runtime import Runtime
 from interlock.schema import decode_result, encode_result, fill
@@ -75,7 +75,7 @@ class Call:
 
     def deny(self, words: str) -> None:
         """Refuse the call; the agent gets the words. For what no approval could repair."""
-        self._objections.append(Objection(InterruptPolicy.DENY, Reason(CHECK_DENIES, self._said(words))))
+        self._objections.append(Objection(InterruptPolicy.DENY, Reason("check_denies", self._said(words))))
 
     def note(self, words: str) -> None:
         """Tell the reviewer something, marked as this check's words."""

@@ -32,16 +32,14 @@ from interlock.adapters.langgraph.places import (
     named_call,
     named_scope,
     require_pausable,
-    run_name,
     spot_of,
-    turn_of,
 )
 from interlock.adapters.langgraph.telling import message_of, refusal, told
-from interlock.adapters.langgraph.threads import Threads, Whose, kept_input, threads_of
+from interlock.adapters.langgraph.threads import Threads, threads_of
 from interlock.adapters.langgraph.tools import Bubbled, GuardedTool, ToolCall, called, calling, unpack
-from interlock.domain.action import Action, ActionState, Rationale, call_key
+from interlock.adapters.langgraph.turns import Turns
+from interlock.domain.action import ActionState, Rationale
 from interlock.domain.errors import CallError, InterlockError, Interrupted, Refused, ResultNotStored, RolledBack
-from interlock.domain.run import PassEnd, PassReport, RunState
 from interlock.ports.gate import Standing
 
 TELLABLE = (Refused, ResultNotStored, RolledBack)
@@ -89,9 +87,8 @@ class Calls:
 
     def __init__(self, guards: Guards, agent: str, workflow: str = "") -> None:
         self.guards = guards
-        self.agent = agent
-        self.workflow = workflow
         self.threads: Threads = threads_of(guards)
+        self.turns = Turns(guards, agent, workflow)
         self._known = Known()
         self._failed: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
 
@@ -224,7 +221,7 @@ class Calls:
             pass_ = outer.scope.pass_
         else:
             require_pausable(spot, tool.name)
-            pass_ = self.threads.enter(self._whose(spot, body.is_async))
+            pass_ = self.threads.enter(self.turns.whose(spot, body.is_async))
         try:
             scope = outer.scope if outer is not None and joined else self.threads.scope(pass_, spot.scope)
             named, message = None, None
@@ -242,37 +239,6 @@ class Calls:
             if not joined:
                 self.threads.leave(pass_)
             raise
-
-    def supersede(self, spot: Spot) -> None:
-        """A turn of the conversation begins: what an earlier one left held is ended by that."""
-        if current() is None:
-            with self.threads.within(self._whose(spot)):
-                pass
-
-    def ended(self, spot: Spot) -> None:
-        """The agent has said its last word in this turn; what a run of ours did in it is finished."""
-        if current() is not None or not spot.thread or not spot.durable:
-            return  # the call of a registered graph ends by itself
-        whose = self._whose(spot)
-        run = self.guards.runtime.run(whose.run)
-        if run is not None and run.state is RunState.RUNNING and run.process is None:
-            self.threads.leave(self.threads.enter(whose), PassReport(PassEnd.FINISHED))
-
-    def find(self, spot: Spot, turn: str, tool: str, ref: str) -> Action | None:
-        """The action that a call of an earlier turn became, if it became one."""
-        run = run_name(self.agent, self._thread(spot), turn)
-        runtime = self.guards.runtime
-        key = call_key(runtime.run_key(run), spot.graph, tool, "", b"", 0, ref)
-        return self.guards.gate.find(run, key)
-
-    def _thread(self, spot: Spot) -> str:
-        return spot.thread + (f" {spot.graph}" if spot.graph else "")
-
-    def _whose(self, spot: Spot, asynchronous: bool = False) -> Whose:
-        thread = self._thread(spot)
-        run = run_name(self.agent, thread, turn_of(spot.messages()))
-        kept = kept_input(spot.thread, spot.configurable, asynchronous=asynchronous)
-        return Whose(run, self.agent, thread, "" if spot.graph else self.workflow, kept)
 
     def _leave(self, doing: Doing) -> None:
         if doing.own_pass:

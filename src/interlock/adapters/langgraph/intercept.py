@@ -88,21 +88,21 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
         if unanswered(request.state.get("messages", ())):
             spot = here()
             if spot is not None and spot.thread and spot.durable:
-                self.calls.supersede(spot)
+                self.calls.turns.supersede(spot)
                 mended = repaired(request.state["messages"], partial(self._left_behind, spot))
                 request = request.override(messages=repaired(request.messages, partial(self._left_behind, spot)))
         tools = asking_why(request.tools, lambda tool: self._guarded(tool)[1]) if request.tools else None
         return (request if tools is None else request.override(tools=tools)), mended
 
     def _left_behind(self, spot: Spot, turn: str, message: str, call: Mapping[str, Any]) -> ToolMessage:
-        action = self.calls.find(spot, turn, call["name"], f"{message}/{call['id']}")
+        action = self.calls.turns.find(spot, turn, call["name"], f"{message}/{call['id']}")
         return what_became(self.guards.runtime, action, call["name"], call["id"])
 
     def _after_model(self, response: Any, mended: list[Any] | None) -> Any:
         if not _calls_tools(response):
             spot = here()
             if spot is not None:
-                self.calls.ended(spot)
+                self.calls.turns.ended(spot)
         if mended is None:
             return response
         for each in response.result:

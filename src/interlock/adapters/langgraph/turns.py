@@ -1,0 +1,53 @@
+"""Which run a place in a graph belongs to: one input of a conversation is one run, in every process."""
+
+from __future__ import annotations
+
+from interlock.adapters.guard.frames import current
+from interlock.adapters.guard.guards import Guards
+from interlock.adapters.langgraph.places import Spot, run_name, turn_of
+from interlock.adapters.langgraph.threads import Threads, Whose, kept_input, threads_of
+from interlock.domain.action import Action, call_key
+from interlock.domain.run import PassEnd, PassReport, RunState
+
+
+class Turns:
+    """The runs of one agent in graphs that tell nobody when they begin and end."""
+
+    def __init__(self, guards: Guards, agent: str, workflow: str) -> None:
+        self._guards = guards
+        self._agent = agent
+        self._workflow = workflow
+        self._threads: Threads = threads_of(guards)
+
+    def whose(self, spot: Spot, asynchronous: bool = False) -> Whose:
+        """The run that this place belongs to, with what a worker needs to go on with it."""
+        thread = _thread(spot)
+        run = run_name(self._agent, thread, turn_of(spot.messages()))
+        kept = kept_input(spot.thread, spot.configurable, asynchronous=asynchronous)
+        return Whose(run, self._agent, thread, "" if spot.graph else self._workflow, kept)
+
+    def supersede(self, spot: Spot) -> None:
+        """A turn of the conversation begins: what an earlier one left held is ended by that."""
+        if current() is None:
+            with self._threads.within(self.whose(spot)):
+                pass
+
+    def ended(self, spot: Spot) -> None:
+        """The agent has said its last word in this turn; what a run of ours did in it is finished."""
+        if current() is not None or not spot.thread or not spot.durable:
+            return  # the call of a registered graph ends by itself
+        whose = self.whose(spot)
+        run = self._guards.runtime.run(whose.run)
+        if run is not None and run.state is RunState.RUNNING and run.process is None:
+            self._threads.leave(self._threads.enter(whose), PassReport(PassEnd.FINISHED))
+
+    def find(self, spot: Spot, turn: str, tool: str, ref: str) -> Action | None:
+        """The action that a call of an earlier turn became, if it became one."""
+        run = run_name(self._agent, _thread(spot), turn)
+        key = call_key(self._guards.runtime.run_key(run), spot.graph, tool, "", b"", 0, ref)
+        return self._guards.gate.find(run, key)
+
+
+def _thread(spot: Spot) -> str:
+    """The conversation: a graph inside another one has its own."""
+    return spot.thread + (f" {spot.graph}" if spot.graph else "")
