@@ -335,6 +335,7 @@ class GraphSession(Session):
 
     def noted(self) -> list[str]:
         noted = [f"{line['tool']} once more" for line in self._repeated(("look x", "rename x"))]
+        noted += [f"{effect} was not done" for effect in ONCE if not self.witness.saw(effect)]
         path = self.folder / "retried"
         return noted + [f"retried: {line}" for line in (path.read_text().splitlines() if path.exists() else ())]
 
