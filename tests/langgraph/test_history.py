@@ -7,6 +7,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from interlock.adapters.guard.places import Pass
+from interlock.adapters.langgraph.knowing import Known
 from interlock.adapters.langgraph.places import Spot, named_call
 from interlock.domain.action import PastCall
 from interlock.domain.ids import CallKey
@@ -16,6 +17,7 @@ class Keyed:
     """A pass, as far as names need it; it counts the keys that are made."""
 
     def __init__(self, *known: str, gone: bool = False) -> None:
+        self.run_id = "r"
         self.lock = threading.RLock()
         self.grant = SimpleNamespace(run_key=b"k" * 32)
         self.seen: set[str] = set()
@@ -23,7 +25,7 @@ class Keyed:
         self.known = {key: PastCall(CallKey(key), "", 1, "send", gone=gone) for key in map(self.key, known)}
 
     def key(self, ref: str) -> CallKey:
-        return Pass.key_of(cast("Any", self), "tools", "send", ref)
+        return Pass.key_of(cast("Any", self), "", "send", ref)
 
     def key_of(self, path: str, tool: str, ref: str) -> CallKey:
         self.made += 1
@@ -35,8 +37,8 @@ def call(message: str, *ids: str) -> AIMessage:
 
 
 def history(pass_: Any, *messages: AnyMessage) -> set[str]:
-    spot = Spot("t", "tools", "task", lambda _, __: list(messages), durable=True)
-    named, _ = named_call(pass_, spot, "send", "new", 0, with_history=True)
+    spot = Spot("t", "tools", "task", lambda _, __: list(messages), True, {})
+    named, _ = named_call(pass_, spot, "send", "new", 0, acts=True, known=Known())
     assert named is not None
     return set(named.history)
 

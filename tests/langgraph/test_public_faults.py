@@ -598,7 +598,7 @@ def test_p37_what_cannot_be_kept_is_refused_before_anybody_is_asked(
         return "done"
 
     made = agent(stage.il, [calls(("act", {"items": [1, {"when": odd}]})), says()], [act], registered=registered)
-    with suppress(CallError):
+    with suppress(CallError, TypeError):  # ours, or LangGraph's own where it keeps every message at once
         made.invoke(GO, THREAD)
     assert (got, cards(stage)) == ([], [])
 

@@ -97,8 +97,10 @@ class Registration:
                 if update is not None:
                     self.graph.update_state(config, update)
                 self.graph.invoke(given, config, durability="sync")
-        finally:
-            self.threads.leave(pass_)
+        except BaseException:
+            self.threads.leave(pass_, PassReport(PassEnd.WAITING, seen=frozenset(pass_.seen), broken=True))
+            raise
+        self.threads.leave(pass_)
         return self.guards.runtime.run(run.id) or run
 
     async def _resume_async(self, pass_: Pass, config: RunnableConfig) -> None:

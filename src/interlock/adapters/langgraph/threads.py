@@ -104,7 +104,7 @@ class Threads:
         with self._lock:
             held = self._held[pass_.run_id]
             held.count -= 1
-            held.report = report or held.report
+            held.report = held.report or report  # who knows best how it ended says so first
             if held.count:
                 return None
             held.left = Future()
