@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -37,9 +38,9 @@ from interlock.usecases.answers import answer_to, deliver
 from interlock.usecases.cancel import cancel
 from interlock.usecases.claim import claim, standing
 from interlock.usecases.draft import Draft
-from interlock.usecases.enter_run import Entry, enter_run
+from interlock.usecases.enter_run import Entry, begun, enter_run
 from interlock.usecases.give_back import give_back
-from interlock.usecases.leave_run import leave_run
+from interlock.usecases.leave_run import finish_run, leave_run
 from interlock.usecases.park import park
 from interlock.usecases.probe import probed
 from interlock.usecases.propose import Proposal, propose, proposed_before
@@ -90,16 +91,25 @@ class InProcessGate(Holder):
         versions: Versions = Versions(),
         ticket: Ticket | None = None,
         thread: str = "",
+        soon: bool = False,
     ) -> Future[PassGrant]:
         mine = self.process
-        found, version, row, now = self.store.read(
-            lambda rows: (rows.run(run), rows.policy(agent), rows.process(mine), rows.now)
+        found, before, version, row, now = self.store.read(
+            lambda rows: (
+                rows.run(run),
+                rows.unended_run(agent, thread) if soon else None,
+                rows.policy(agent),
+                rows.process(mine),
+                rows.now,
+            )
         )
         self._learn(version)
-        if found is not None and found.state is RunState.RUNNING:
+        if found is not None and found.state is RunState.RUNNING and found.process != mine:
             self.bury_dead()
         process = mine if row is not None and row.alive(now) else self.living_process()
         entry = Entry(run, agent, process, workflow, input, owner, versions, ticket, thread)
+        if soon and found is None and before is None:
+            return at_once(lambda: self._begin_soon(entry, now))
         self.entering(run)
         try:
             granted = self.store.write(enter_run(entry, self.ids, self.run_key))
@@ -108,6 +118,19 @@ class InProcessGate(Holder):
             raise
         granted.add_done_callback(lambda done: self.entered(run, None if done.exception() else done.result()))
         return granted
+
+    def _begin_soon(self, entry: Entry, now: datetime) -> PassGrant:
+        """Enter a new run of a thread that is at nothing: the store need not be asked, and its first action follows.
+
+        Where another process was quicker, whatever is proposed in this pass is refused.
+        """
+        run = begun(entry, now)
+        grant = PassGrant(run, self.run_key(run.id), ())
+        self.entering(run.id)
+        self.entered(run.id, grant)
+        written = self.write_soon(enter_run(entry, self.ids, self.run_key))
+        written.add_done_callback(lambda done: self.left(run.id, run.pass_no) if done.exception() else None)
+        return grant
 
     def create(
         self,
@@ -126,21 +149,25 @@ class InProcessGate(Holder):
     def run_key(self, run: RunId) -> bytes:
         return documents.run_key(self.store.namespace_key, run)
 
-    def leave(self, run: RunId, pass_no: int, report: PassReport) -> Future[Run]:
+    def leave(self, run: RunId, pass_no: int, report: PassReport, *, soon: bool = False) -> Future[Run]:
         self._say_unsaid()
+        write = self.write_soon if soon else self.store.write
         try:
-            left = self.store.write(leave_run(run, pass_no, self.process, report, self.ids))
+            left = write(leave_run(run, pass_no, self.process, report, self.ids))
         except BaseException:
             self.left(run, pass_no)
             raise
         left.add_done_callback(lambda _: self.left(run, pass_no))
         return left
 
+    def finish(self, run: RunId) -> None:
+        self.write_soon(finish_run(run, self.ids))
+
     def run(self, run: RunId) -> Run | None:
-        return self.store.read(lambda rows: rows.run(run))
+        return self.snapshot(lambda rows: rows.run(run))
 
     def unended_run(self, agent: str, thread: str) -> Run | None:
-        return self.store.read(lambda rows: rows.unended_run(agent, thread))
+        return self.snapshot(lambda rows: rows.unended_run(agent, thread))
 
     def open_cards(self, run: RunId) -> tuple[Interrupt, ...]:
         def query(rows: Rows) -> tuple[Interrupt, ...]:

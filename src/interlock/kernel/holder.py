@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 from interlock.domain.errors import InterlockError
 from interlock.domain.ids import ActionId, ProcessId, RunId
@@ -15,8 +19,12 @@ from interlock.domain.run import PassGrant, Process, Run
 from interlock.kernel.ids import IdSequence
 from interlock.kernel.process import Heartbeat, born, host, seen_dead
 from interlock.policy import PolicySet
-from interlock.ports.store import Store
+from interlock.ports.store import Rows, Store, Unit
 from interlock.usecases import processes
+
+A = TypeVar("A")
+
+logger = logging.getLogger("interlock.kernel")
 
 
 class Holder:
@@ -38,6 +46,24 @@ class Holder:
         self._runs: dict[RunId, Run] = {}
         self._entering: Counter[RunId] = Counter()
         self._undoing: set[ActionId] = set()
+        self._soon: Future[Any] | None = None
+
+    def write_soon(self, unit: Unit[A]) -> Future[A]:
+        """Write in company, without anybody waiting for it; what becomes of it is logged if it fails."""
+        written = self._soon = self.store.write_soon(unit)
+        written.add_done_callback(_log_failure)
+        return written
+
+    def say_soon(self) -> None:
+        """Have everything written that was given to `write_soon`."""
+        soon = self._soon
+        if soon is not None and not soon.done():
+            self.store.flush()
+
+    def snapshot(self, query: Callable[[Rows], A]) -> A:
+        """Answer a query about runs: what this process said of them before is there."""
+        self.say_soon()
+        return self.store.read(query)
 
     @property
     def process(self) -> ProcessId:
@@ -153,6 +179,12 @@ class Holder:
             with suppress(InterlockError):
                 self.store.write(processes.bury([self._process], self.ids)).result()
         self.store.close()
+
+
+def _log_failure(written: Future[Any]) -> None:
+    error = written.exception()
+    if error is not None:
+        logger.warning("not recorded: %s", error)
 
 
 def _instant() -> float:

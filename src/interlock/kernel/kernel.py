@@ -195,35 +195,37 @@ class Kernel(InProcessGate):
 
     def left_behind(self) -> tuple[int, int, int]:
         """How many processes are gone that still hold something; the actions and runs that they hold."""
-        return self.store.read(lambda rows: left_behind(rows, _gone))
+        return self.snapshot(lambda rows: left_behind(rows, _gone))
 
     def health(self) -> Health:
         """The state of the store as a whole; raises `StoreError` where it cannot be written."""
         self.store.write(lambda _: Change(None)).result()
-        return self.store.read(lambda rows: health_of(rows, _gone))
+        return self.snapshot(lambda rows: health_of(rows, _gone))
 
     def action(self, action: ActionId) -> views.ActionView | None:
         return self.store.read(lambda rows: views.action_of(rows, action))
 
     def story(self, run: RunId) -> views.RunView | None:
         """A run with everything that happened in it."""
-        return self.store.read(lambda rows: views.run_view(rows, run))
+        return self.snapshot(lambda rows: views.run_view(rows, run))
 
     def runs(self, states: Sequence[RunState] = (), limit: int = 50, after: str | None = None) -> tuple[Run, ...]:
-        return self.store.read(lambda rows: tuple(rows.runs(states, Page(limit, after))))
+        return self.snapshot(lambda rows: tuple(rows.runs(states, Page(limit, after))))
 
     def events(self, run: RunId | None, limit: int = 100, after: str | None = None) -> tuple[tuple[int, Event], ...]:
         """Events in commit order with their positions."""
-        return self.store.read(
+        return self.snapshot(
             lambda rows: tuple((at, shown_event(event)) for at, event in rows.events(run, Page(limit, after)))
         )
 
     def events_forwards(self, run: RunId | None = None, after: str | None = None) -> Iterator[ledger.Recorded]:
         """Every event (of a run) behind a position, the oldest first, read page by page as it is asked for."""
+        self.say_soon()
         return ledger.forwards(self.store, run, after)
 
     def events_backwards(self) -> Iterator[ledger.Recorded]:
         """Every event, the newest first, read page by page as it is asked for."""
+        self.say_soon()
         return ledger.backwards(self.store)
 
     def leaf(self, event: Event) -> bytes:
@@ -235,12 +237,13 @@ class Kernel(InProcessGate):
     def take_work(self, mine: Mine, limit: int = 1, lease: timedelta = timedelta(minutes=5)) -> tuple[Work, ...]:
         """Lease due work that is `mine` to this process. Looks first, so that idling writes nothing."""
         process = self.living_process()
-        if not self.store.read(lambda rows: any(True for _ in doable(rows, mine))):
+        if not self.snapshot(lambda rows: any(True for _ in doable(rows, mine))):
             return ()
         return self.store.write(take_work(process, mine, limit, lease, self.ids)).result()
 
     def finish_work(self, work: Work) -> None:
-        self.store.write(finish_work(work, self.ids)).result()
+        """Strike work off. Nobody waits for that: done once more, it finds nothing to do."""
+        self.write_soon(finish_work(work, self.ids))
 
     def return_work(self, work: Work, error: str, delay: timedelta) -> None:
         """Give work back: with an error it counts as an attempt, without one it does not."""

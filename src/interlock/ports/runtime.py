@@ -40,19 +40,30 @@ class Runtime(Protocol):
         versions: Versions = Versions(),
         ticket: Ticket | None = None,
         thread: str = "",
+        soon: bool = False,
     ) -> Future[PassGrant]:
         """Start the run, or go on with it: the grant holds what earlier passes did.
 
         With `thread` the run is one input of that conversation: a new one ends the one before it (what was held
         there is superseded), one that has finished is gone on with, and `input` is kept for workers, not compared.
+        With `soon` a new run of a thread that is at nothing is recorded with what is proposed in it next: for callers
+        who propose something at once.
 
         Raises `RunError`: `busy` while another live process drives it, `cancelled`, `diverged`,
         `other_input` where the run exists with another workflow or input.
         """
         ...
 
-    def leave(self, run: RunId, pass_no: int, report: PassReport) -> Future[Run]:
-        """End the pass. Where something was decided meanwhile, the run is due again at once."""
+    def leave(self, run: RunId, pass_no: int, report: PassReport, *, soon: bool = False) -> Future[Run]:
+        """End the pass. Where something was decided meanwhile, the run is due again at once.
+
+        With `soon` the end is recorded with whatever this process records next, within 50 ms: for callers who do not
+        wait for the future. `run` and `unended_run` know of it at once.
+        """
+        ...
+
+    def finish(self, run: RunId) -> None:
+        """End a run that goes on outside any pass (`PassEnd.BETWEEN`), soon; any other stays as it is."""
         ...
 
     def create(

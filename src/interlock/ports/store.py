@@ -228,6 +228,13 @@ class Store(Protocol):
         """Carry out a unit and commit it durably; units of many callers may share one commit."""
         ...
 
+    def write_soon(self, unit: Unit[R]) -> Future[R]:
+        """As `write`, but in company: with the next `write`, or within 50 ms, and in the order of the calls.
+
+        For changes that whoever makes them does not wait for.
+        """
+        ...
+
     def write_later(self, unit: Unit[object]) -> None:
         """Carry out a unit within 50 ms, and before any unit given to `write` after this call.
 
@@ -240,7 +247,7 @@ class Store(Protocol):
         ...
 
     def flush(self) -> None:
-        """Wait until everything given to `write_later` so far is committed."""
+        """Wait until everything given to `write_soon` and `write_later` so far is committed."""
         ...
 
     def wait_for_change(self, timeout: float) -> bool:

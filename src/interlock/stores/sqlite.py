@@ -71,7 +71,7 @@ class SqliteStore:
         self._shut: Callable[[str], StoreError] | None = None
         self._lock = threading.Lock()
         self._idle: deque[sqlite3.Connection] = deque()
-        self._others = OtherCommits(partial(connect_reader, self._path, busy_timeout_s))
+        self._others = OtherCommits(self._path, partial(connect_reader, self._path, busy_timeout_s))
         self._changes = Changes(self._others)
         prepare(self._path, create)
         self._connection, self._namespace_key = self._open()
@@ -99,12 +99,20 @@ class SqliteStore:
         The future cannot be cancelled: what was handed over is carried out. Its callbacks run in the
         writer's thread and should be quick.
         """
+        return self._hand_over(unit, soon=False)
+
+    def write_soon(self, unit: Unit[R]) -> Future[R]:
+        """Carry out a unit with the next `write`, or within 50 ms. What `write` says of its future holds here, too."""
+        return self._hand_over(unit, soon=True)
+
+    def _hand_over(self, unit: Unit[R], *, soon: bool) -> Future[R]:
         future: Future[R] = Future()
         future.set_running_or_notify_cancel()
         with self._lock:
             self._check()
             self._check_file()
-            self._writer.put(Job(unit, future))
+            put = self._writer.put_later if soon else self._writer.put
+            put(Job(unit, future))
         return future
 
     def _check_file(self) -> None:
@@ -158,7 +166,7 @@ class SqliteStore:
         return {"schema": str(number), "journal": mode, "size": size, "SQLite": sqlite3.sqlite_version}
 
     def flush(self) -> None:
-        """Wait until everything given to `write_later` so far is committed."""
+        """Wait until everything given to `write_soon` and `write_later` so far is committed."""
         future: Future[None] = Future()
         with self._lock:
             self._check()

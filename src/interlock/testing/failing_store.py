@@ -41,7 +41,7 @@ class StoreAround:
 
 
 class FailingStore(StoreAround):
-    """Wraps a store, counts its calls (`write`, `write_later`, `read`, `flush`) and acts at number `fail_at`.
+    """Wraps a store, counts its calls (writes of each kind, `read`, `flush`) and acts at number `fail_at`.
 
     Calls are numbered from 1. `when="before"` acts before the call is carried out, `"after"` once it
     is durable and before the caller hears of it. `act` is what happens: it may raise, or kill the
@@ -72,10 +72,17 @@ class FailingStore(StoreAround):
 
     def write(self, unit: Unit[R]) -> Future[R]:
         """Carry out a unit; counted."""
-        chosen = self._count("write", unit)
+        return self._written("write", self._inner.write, unit)
+
+    def write_soon(self, unit: Unit[R]) -> Future[R]:
+        """Carry out a unit in company; counted."""
+        return self._written("write_soon", self._inner.write_soon, unit)
+
+    def _written(self, method: str, write: Callable[[Unit[R]], Future[R]], unit: Unit[R]) -> Future[R]:
+        chosen = self._count(method, unit)
         if chosen and self._when == "before":
             self._act()
-        future = self._inner.write(unit)
+        future = write(unit)
         if chosen and self._when == "after":
             future.exception()  # waits; a unit that was refused has been carried out, too
             self._act()
@@ -132,6 +139,10 @@ class CutStore(StoreAround):
     def write(self, unit: Unit[R]) -> Future[R]:
         """Carry out a unit, unless cut off."""
         return self._reached().write(unit)
+
+    def write_soon(self, unit: Unit[R]) -> Future[R]:
+        """Carry out a unit in company, unless cut off."""
+        return self._reached().write_soon(unit)
 
     def write_later(self, unit: Unit[Any]) -> None:
         """Carry out a unit that nobody waits for, unless cut off."""

@@ -169,7 +169,32 @@ class StoreContract(StoreRowsContract):
         assert not future.cancel()
         assert future.result() == 1
 
-    # Records that nobody waits for.
+    # Changes and records that nobody waits for.
+
+    def test_a_change_that_nobody_waits_for_is_written_without_anybody_asking(self, store: Store) -> None:
+        run = self.start_run(store)
+        assert store.write_soon(self.increment(run.id)).result(NOBODY_WAITS_S) == 1
+        assert self.count(store, run.id) == 1
+
+    def test_a_change_that_nobody_waits_for_keeps_its_place(self, store: Store) -> None:
+        run = self.start_run(store)
+        first = store.write(self.increment(run.id))
+        soon = store.write_soon(self.increment(run.id))
+        store.write_later(self.increment(run.id))
+        last = store.write(self.increment(run.id))
+        assert [future.result() for future in (first, soon, last)] == [1, 2, 4]
+
+    def test_a_change_that_nobody_waits_for_tells_how_it_failed(self, store: Store) -> None:
+        run = self.start_run(store)
+
+        def refused(_: Rows) -> Change[None]:
+            raise RunError("pass_lost", "another process drives this run")
+
+        failed, after = store.write_soon(refused), store.write_soon(self.increment(run.id))
+        store.flush()
+        assert (failed.done(), after.result(0)) == (True, 1)
+        with pytest.raises(RunError, match="another process"):
+            failed.result()
 
     def test_records_are_written_in_order_and_before_a_later_write(self, store: Store) -> None:
         run = self.start_run(store)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from interlock.canonical import Json
 from interlock.domain.action import ActionState, Versions
@@ -86,10 +87,10 @@ def enter_run(entry: Entry, ids: Ids, run_key: Callable[[RunId], bytes]) -> Unit
     return unit
 
 
-def _start(draft: Draft, entry: Entry) -> Run:
-    now = draft.rows.now
+def begun(entry: Entry, now: datetime) -> Run:
+    """The run as it begins, in a pass of its process where there is one."""
     running = entry.process is not None
-    run = Run(
+    return Run(
         id=entry.run,
         agent=entry.agent,
         state=RunState.RUNNING if running else RunState.WAITING,
@@ -104,12 +105,17 @@ def _start(draft: Draft, entry: Entry) -> Run:
         ticket=entry.ticket,
         thread=entry.thread,
     )
+
+
+def _start(draft: Draft, entry: Entry) -> Run:
+    now = draft.rows.now
+    run = begun(entry, now)
     draft.put(run)
     body: dict[str, Json] = {"agent": run.agent, "workflow": run.workflow}
     if run.ticket is not None:
         body["ticket"] = run.ticket.terms()
     draft.tell(EventType.RUN_STARTED, actor=entry.owner, run=run, body=body)
-    if not running:
+    if entry.process is None:
         draft.put(Work(resume_id(run), WorkKind.RESUME, run.id, run.id, now))
     return run
 

@@ -34,6 +34,19 @@ def leave_run(run: RunId, pass_no: int, process: ProcessId, report: PassReport, 
     return unit
 
 
+def finish_run(run: RunId, ids: Ids) -> Unit[None]:
+    """The unit that ends a run which goes on outside any pass; any other it leaves as it is."""
+
+    def unit(rows: Rows) -> Change[None]:
+        draft = Draft(rows, ids)
+        row = rows.run(run)
+        if row is not None and row.state is RunState.RUNNING and row.process is None:
+            draft.put(_finished(draft, row, PassReport(PassEnd.FINISHED)))
+        return draft.change(None)
+
+    return unit
+
+
 def _waiting(draft: Draft, run: Run, report: PassReport) -> Run:
     waiting = replace(run, state=RunState.WAITING)
     waits: list[Json] = list(report.waits_for)

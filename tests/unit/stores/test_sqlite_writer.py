@@ -98,6 +98,17 @@ def test_units_that_wait_share_one_commit(store: SqliteStore, spy: Spy, setting:
     assert spy.count("BEGIN IMMEDIATE") == 2
 
 
+def test_a_change_that_nobody_waits_for_shares_the_commit_of_the_next(
+    store: SqliteStore, spy: Spy, setting: StoreSetting
+) -> None:
+    run = setting.start_run(store)
+    spy.statements.clear()
+    soon = store.write_soon(setting.increment(run.id))
+    assert store.write(setting.increment(run.id)).result() == 2
+    assert soon.result(0) == 1
+    assert spy.count("COMMIT") == 1
+
+
 def test_a_batch_is_bounded(
     store: SqliteStore, spy: Spy, setting: StoreSetting, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -221,7 +221,7 @@ class Calls:
             pass_ = outer.scope.pass_
         else:
             require_pausable(spot, tool.name)
-            pass_ = self.threads.enter(self.turns.whose(spot, body.is_async))
+            pass_ = self.threads.enter(self.turns.whose(spot, body.is_async), soon=True)
         try:
             scope = outer.scope if outer is not None and joined else self.threads.scope(pass_, spot.scope)
             named, message = None, None

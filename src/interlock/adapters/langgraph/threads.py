@@ -63,8 +63,11 @@ class Threads:
         self._lock = threading.Lock()
         self._held: dict[RunId, _Held] = {}
 
-    def enter(self, whose: Whose) -> Pass:
-        """Enter the run, or join the pass that is under way here. Raises `RunError` as `Runtime.enter` does."""
+    def enter(self, whose: Whose, *, soon: bool = False) -> Pass:
+        """Enter the run, or join the pass that is under way here. Raises `RunError` as `Runtime.enter` does.
+
+        `soon` is for who proposes something next, as there.
+        """
         while True:
             with self._lock:
                 held = self._held.get(whose.run)
@@ -89,6 +92,7 @@ class Threads:
                 owner=guards.owner,
                 versions=guards.versions,
                 thread=whose.thread,
+                soon=soon,
             ).result()
         except BaseException as error:
             with self._lock:
@@ -110,9 +114,11 @@ class Threads:
             held.left = Future()
         try:
             pass_.drain()
-            return self._guards.runtime.leave(
-                pass_.run_id, pass_.number, held.report or standing_report(pass_)
-            ).result()
+            report = held.report or standing_report(pass_)
+            # The end of a pass is on record before its caller hears of it. Between two calls nothing has ended.
+            between = report.end is PassEnd.BETWEEN
+            left = self._guards.runtime.leave(pass_.run_id, pass_.number, report, soon=between)
+            return None if between else left.result()
         finally:
             with self._lock:
                 del self._held[pass_.run_id]

@@ -7,7 +7,6 @@ from interlock.adapters.guard.guards import Guards
 from interlock.adapters.langgraph.places import Spot, run_name, turn_of
 from interlock.adapters.langgraph.threads import Threads, Whose, kept_input, threads_of
 from interlock.domain.action import Action, call_key
-from interlock.domain.run import PassEnd, PassReport, RunState
 
 
 class Turns:
@@ -36,10 +35,7 @@ class Turns:
         """The agent has said its last word in this turn; what a run of ours did in it is finished."""
         if current() is not None or not spot.thread or not spot.durable:
             return  # the call of a registered graph ends by itself
-        whose = self.whose(spot)
-        run = self._guards.runtime.run(whose.run)
-        if run is not None and run.state is RunState.RUNNING and run.process is None:
-            self._threads.leave(self._threads.enter(whose), PassReport(PassEnd.FINISHED))
+        self._guards.runtime.finish(self.whose(spot).run)
 
     def find(self, spot: Spot, turn: str, tool: str, ref: str) -> Action | None:
         """The action that a call of an earlier turn became, if it became one."""

@@ -31,7 +31,7 @@ logger = logging.getLogger("interlock.stores")
 MAX_BATCH = 256
 """Units in one transaction at most: a bound on what is repeated after a failure."""
 GATHER_S = 0.05
-"""How long records that nobody waits for are gathered."""
+"""How long what nobody waits for is gathered."""
 MAX_BUFFERED = 100_000
 """Records kept while the store cannot be written; beyond that the oldest are dropped and logged."""
 COMMITS_PER_CHECKPOINT = 500
@@ -100,9 +100,9 @@ class GroupCommit:
         self._urgent = True
         self._poke()
 
-    def put_later(self, unit: Unit[Any]) -> None:
-        """Carry out a unit within 50 ms, or with the next job; costs the caller next to nothing."""
-        self._jobs.append(unit)
+    def put_later(self, job: Job | Unit[Any]) -> None:
+        """Carry out a job within 50 ms, or with the next urgent one; a bare unit costs the caller next to nothing."""
+        self._jobs.append(job)
         if not self._buffered:
             self._buffered = True
             self._poke()
