@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import wrap_model_call
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -173,6 +174,35 @@ def test_the_model_that_spoke_is_kept_and_else_the_declared_one(stage: Rehearsal
     line.response_metadata = {"model_name": "some-model-3"}
     Mail(stage, [line, says()], registered=True).say("Write to Bob")
     assert facts_of(stage)["model"] == "some-model-3"
+
+
+class TunedModel(ScriptedModel):
+    """A model with a temperature, and a key that is nobody's business."""
+
+    temperature: float = 0.2
+    api_key: str = "sk-very-secret"
+
+
+def test_how_the_model_was_asked_is_kept_and_nothing_else_that_it_is_configured_with(stage: Rehearsal) -> None:
+    @wrap_model_call  # what an application sets for one call stands before what the model is made with
+    def tuned(request: Any, handler: Any) -> Any:
+        settings = {"max_tokens": 400, "seed": True, "reasoning_effort": "low", "extra_headers": {"x": "token"}}
+        return handler(request.override(model_settings=settings))
+
+    def send(to: str) -> str:
+        """Send a mail."""
+        return to
+
+    guarded = InterlockMiddleware(stage.il, name="mailer", tools={"send": "irreversible"})
+    agent = create_agent(
+        TunedModel(lines=SEND),
+        [StructuredTool.from_function(send)],
+        checkpointer=InMemorySaver(),
+        middleware=[tuned, guarded],
+    )
+    agent.invoke(GO, THREAD)
+    parameters = facts_of(stage)["model_parameters"]
+    assert parameters == {"temperature": 0.2, "max_tokens": 400, "reasoning_effort": "low"}
 
 
 def test_the_versions_that_are_declared_are_kept_with_runs_of_graphs() -> None:

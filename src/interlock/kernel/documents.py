@@ -87,6 +87,7 @@ def facts_document(
         "tool": tool,
         "agent_version": versions.agent,
         "model": request.conversation.model or versions.model,
+        "model_parameters": dict(request.conversation.parameters),
         "prompt": versions.prompt,
         "environment": versions.environment,
         "host": host,

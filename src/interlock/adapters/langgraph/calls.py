@@ -89,7 +89,7 @@ class Calls:
         self.guards = guards
         self.threads: Threads = threads_of(guards)
         self.turns = Turns(guards, agent, workflow)
-        self._known = Known()
+        self.known = Known()
         self._failed: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
 
     # -- a tool is called ---------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class Calls:
             if call.id is not None:
                 acts = not self.guards.gate.is_free(tool.sync.spec)
                 retries = self._retries(spot, call.id)
-                named, message = named_call(pass_, spot, tool.name, call.id, retries, acts=acts, known=self._known)
+                named, message = named_call(pass_, spot, tool.name, call.id, retries, acts=acts, known=self.known)
             if named is not None:
                 scope = named_scope(pass_, named, scope)
             inside, parent = (outer.inside, outer.parent) if outer is not None and joined else ("", None)
@@ -304,7 +304,7 @@ class Calls:
             cross(doing.spot.task, error)
         if isinstance(error, Bubbled):
             raise error.bubble from None
-        self._known.forget(f"{doing.pass_.run_id} {doing.spot.graph}")
+        self.known.forget(f"{doing.pass_.run_id} {doing.spot.graph}")
         if isinstance(error, TELLABLE) and doing.call.id is not None:
             return refusal(error, doing.tool.name, doing.call.id)
         if isinstance(error, CallError) and error.code == "call_changed" and doing.call.id is not None:

@@ -73,15 +73,15 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
         """Answer calls that were left behind, show tools that ask why, and see a run end."""
         request, mended = self._before_model(request)
         response = handler(request)
-        return self._after_model(response, mended)
+        return self._after_model(request, response, mended)
 
     async def awrap_model_call(self, request: Any, handler: Any) -> Any:
         """The same from asynchronous code."""
         request, mended = await asyncio.to_thread(self._before_model, request)
         response = await handler(request)
         if mended is None and _calls_tools(response):
-            return response
-        return await asyncio.to_thread(self._after_model, response, mended)
+            return self._after_model(request, response, mended)
+        return await asyncio.to_thread(self._after_model, request, response, mended)
 
     def _before_model(self, request: Any) -> tuple[Any, list[Any] | None]:
         mended = None
@@ -98,8 +98,11 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
         action = self.calls.turns.find(spot, turn, call["name"], f"{message}/{call['id']}")
         return what_became(self.guards.runtime, action, call["name"], call["id"])
 
-    def _after_model(self, response: Any, mended: list[Any] | None) -> Any:
-        if not _calls_tools(response):
+    def _after_model(self, request: Any, response: Any, mended: list[Any] | None) -> Any:
+        said = _calls_tools(response)
+        if said is not None:
+            self.calls.known.spoke(said, request.model, request.model_settings)
+        else:
             spot = here()
             if spot is not None:
                 self.calls.turns.ended(spot)
@@ -159,9 +162,10 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
         return known
 
 
-def _calls_tools(response: Any) -> bool:
-    """Whether a model's answer goes on with tools."""
-    return any(isinstance(each, AIMessage) and each.tool_calls for each in getattr(response, "result", ()))
+def _calls_tools(response: Any) -> AIMessage | None:
+    """What the model said, if it goes on with tools."""
+    said = getattr(response, "result", ())
+    return next((each for each in said if isinstance(each, AIMessage) and each.tool_calls), None)
 
 
 def _unknown(request: ToolCallRequest) -> ToolMessage:

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
+from interlock.canonical import Json
 from interlock.domain.conversation import Conversation, go_on
 
 LONGEST_BLOCK = 50_000
 """Characters of one message that are kept; of what is longer (an image, say) its length is."""
 
+LONGEST_WORD = 40
+"""Characters of a parameter that is a word."""
+
 MOST_THREADS = 256
 """Conversations of which it is remembered how far they are kept."""
+
+PARAMETERS = (
+    "temperature", "top_p", "top_k", "max_tokens", "max_output_tokens", "max_completion_tokens", "seed",
+    "presence_penalty", "frequency_penalty", "reasoning_effort",
+)  # fmt: skip
+"""What is kept of how a model was asked. Nothing else is: headers and keys stand among what it is configured with."""
 
 
 class Known:
@@ -25,6 +36,17 @@ class Known:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._heads: OrderedDict[str, tuple[tuple[str, ...], str]] = OrderedDict()
+        self._asked: OrderedDict[str, Mapping[str, Json]] = OrderedDict()
+
+    def spoke(self, message: AIMessage, model: object, settings: Mapping[str, Any]) -> None:
+        """Remember how the model was asked that made these calls."""
+        found = parameters_of(model, settings)
+        with self._lock:
+            for call in message.tool_calls if found else ():
+                self._asked[call["id"] or ""] = found
+                self._asked.move_to_end(call["id"] or "")
+            while len(self._asked) > MOST_THREADS:
+                self._asked.popitem(last=False)
 
     def conversation(self, thread: str, messages: Sequence[AnyMessage]) -> Conversation:
         """The conversation up to the last thing that the model said, with what is not known to be kept."""
@@ -40,7 +62,10 @@ class Known:
             new = said[len(before) :]
         else:
             head = ""
-        found = go_on(head, [_kept(each) for each in new], _model_of(said[-1]))
+        last = cast("AIMessage", said[-1])
+        with self._lock:
+            asked = self._asked.get(last.tool_calls[-1]["id"] or "") if last.tool_calls else None
+        found = go_on(head, [_kept(each) for each in new], _model_of(last), asked or {})
         with self._lock:
             self._heads[thread] = (ids, found.head)
             self._heads.move_to_end(thread)
@@ -57,6 +82,18 @@ class Known:
 def _model_of(message: BaseMessage) -> str:
     told = cast("dict[str, Any]", message.response_metadata)
     return str(told.get("model_name") or told.get("model") or "")
+
+
+def parameters_of(model: object, settings: Mapping[str, Any]) -> dict[str, Json]:
+    """With which parameters a model is asked: those of this call, else its own. Only numbers and short words."""
+    found: dict[str, Json] = {}
+    for name in PARAMETERS:
+        value = settings.get(name, getattr(model, name, None))
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+            found[name] = value
+        if isinstance(value, str) and 0 < len(value) <= LONGEST_WORD:
+            found[name] = value
+    return found
 
 
 def _kept(message: AnyMessage) -> Any:
