@@ -79,6 +79,22 @@ def versions(stage: Rehearsal, saver: Any, version: str, accepts: tuple[str, ...
     return il, planning_graph(il, saver, version=version, accepts=accepts)
 
 
+def test_a_run_that_the_application_itself_brought_to_its_end_is_due_for_no_worker() -> None:
+    with Rehearsal() as stage:
+
+        @stage.il.tool("irreversible")
+        def send(to: str) -> str:
+            """Send a mail."""
+            return f"sent to {to}"
+
+        workflow = stage.il.workflow(lambda: send("bob"))
+        waiting = workflow.start(key="job-1")
+        stage.reviewer.decide("approve")
+        assert stage.il.kernel.story(waiting.id).work is not None
+        assert workflow.start(key="job-1").status == "finished"
+        assert stage.il.kernel.story(waiting.id).work is None
+
+
 def test_a_run_waits_for_a_worker_whose_graph_accepts_its_version() -> None:
     thread: Any = {"configurable": {"thread_id": "job-1"}}
     saver = InMemorySaver()

@@ -105,6 +105,8 @@ def _finished(draft: Draft, run: Run, report: PassReport) -> Run:
         draft.tell(EventType.RUN_NEEDS_ATTENTION, run=run, body={"why": attention})
         return replace(done, state=RunState.NEEDS_ATTENTION)
     draft.tell(EventType.RUN_FINISHED, actor=f"agent:{run.agent}", run=run, body={"pass": run.pass_no})
+    if draft.rows.work(resume_id(run)) is not None:  # the program itself has gone on with it
+        draft.finish_work(resume_id(run))
     return replace(done, state=RunState.FINISHED)
 
 
