@@ -1,6 +1,7 @@
 """Conversations: new input on a paused thread, what the agent knew, why it calls, and when a run has ended."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from tests.langgraph.kinds import GO, THREAD
 from tests.langgraph.scripted import ScriptedModel, calls, says
 
-from interlock import DecisionError, Versions
+from interlock import DecisionError, Interlock, Versions
 from interlock.langgraph import InterlockMiddleware, register
 from interlock.testing import Rehearsal
 
@@ -174,6 +175,28 @@ def test_the_model_that_spoke_is_kept_and_else_the_declared_one(stage: Rehearsal
     line.response_metadata = {"model_name": "some-model-3"}
     Mail(stage, [line, says()], registered=True).say("Write to Bob")
     assert facts_of(stage)["model"] == "some-model-3"
+
+
+def test_calls_of_one_turn_that_follow_one_another_at_once_are_one_run_on_disk(tmp_path: Path) -> None:
+    def look(what: str) -> str:
+        """Look something up."""
+        return what
+
+    def note(what: str) -> str:
+        """Write something down."""
+        return what
+
+    lines = [calls(("look", {"what": "a"})), calls(("note", {"what": "b"})), calls(("note", {"what": "c"})), says()]
+    with Interlock(f"sqlite:///{tmp_path}/interlock.db") as il:
+        agent = create_agent(
+            ScriptedModel(lines=lines),
+            [StructuredTool.from_function(look), StructuredTool.from_function(note)],
+            checkpointer=InMemorySaver(),
+            middleware=[InterlockMiddleware(il, name="clerk", tools={"look": "read_only", "note": "reversible"})],
+        )
+        for number in range(5):
+            agent.invoke(GO, {"configurable": {"thread_id": f"t{number}"}})
+        assert [run.state for run in il.kernel.runs()] == ["finished"] * 5
 
 
 class TunedModel(ScriptedModel):

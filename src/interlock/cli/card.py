@@ -13,6 +13,7 @@ from typing import cast
 from interlock.cli import paper
 from interlock.cli.asking_card import draw_bounds, draw_checks, draw_wanted, example, follows, grave, plate
 from interlock.cli.headline import by_risk, headline, needs_whole, what_card
+from interlock.cli.knew_part import draw_knew
 from interlock.cli.outlook import typed
 from interlock.cli.paper import AGENT, AGENT_EDGE, DANGER, FOLDED, QUIET, STRONG, VALUE_EDGE, Piece, Sheet
 from interlock.cli.standing import decided, standing
@@ -22,6 +23,7 @@ from interlock.display import look_alike, plain
 from interlock.domain.decision import Verdict
 from interlock.domain.interrupt import InterruptKind
 from interlock.domain.lifecycle import verdicts
+from interlock.kernel.knew import NOTHING_KNOWN, Knew
 from interlock.kernel.shown import hidden_paths, masked_value
 from interlock.kernel.views import CardView
 from interlock.schema import Json
@@ -37,7 +39,7 @@ AGENT_LIMIT = 240
 @dataclass(slots=True)
 class Page:
     """What a card is drawn from. `arguments` are those that it shows, large ones put back where `full`;
-    `verbs` adds the commands that decide it.
+    `verbs` adds the commands that decide it, `knew` is the conversation that the call was made in.
 
     `folded` and `opened` are filled in by drawing: long arguments that stayed closed, and that were shown whole.
     """
@@ -47,6 +49,7 @@ class Page:
     prefix: str = "interlock"
     full: bool = False
     others: tuple[CardView, ...] = ()
+    knew: Knew = NOTHING_KNOWN
     verbs: bool = True
     folded: list[str] = field(default_factory=list[str])
     opened: list[str] = field(default_factory=list[str])
@@ -73,6 +76,7 @@ def draw_card(sheet: Sheet, page: Page) -> None:
     sheet.row("WHAT HAPPENS", (follows(view), STRONG))
     draw_checks(sheet, view)
     draw_agent(sheet, page)
+    draw_knew(sheet, page.knew, full=page.full)
     draw_reasons(sheet, view)
     draw_bounds(sheet, view)
     draw_history(sheet, page)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 STATES = ("running", "waiting", "finished", "failed", "cancelled", "diverged", "needs_attention")
 SIBLINGS = 10
+MESSAGES = 50
+"""So many messages of the conversation are shown at most."""
 
 
 @click.command("show", cls=StoreCommand)
@@ -74,7 +76,7 @@ def page_of(desk: ReviewDesk, view: CardView, prefix: str, *, full: bool) -> Pag
     if full:
         arguments = {name: fill(tree, desk.blob) if holds_blob(tree) else tree for name, tree in arguments.items()}
     others = tuple(desk.card(other.id) for other in view.siblings[:SIBLINGS])
-    return Page(view, arguments, prefix, full, others)
+    return Page(view, arguments, prefix, full, others, desk.knew(view.card.id, MESSAGES))
 
 
 def draw(sheet: object, page: Page) -> None:

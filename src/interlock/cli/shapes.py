@@ -27,6 +27,7 @@ from interlock.domain.events import Event
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.lifecycle import verdicts
 from interlock.domain.run import Freeze, Run, Ticket
+from interlock.kernel.knew import Said
 from interlock.kernel.shown import hidden_paths, masked_value, shown_plain
 from interlock.kernel.views import ActionView, CardView, RunView
 from interlock.schema import Json
@@ -97,6 +98,10 @@ def card_whole(page: Page, *, exact: bool = False) -> Shape:
         "frozen": [freeze(each) for each in view.freezes],
         "needs_whole": needs_whole(about.tool),
         "folded": [name for name, tree in page.arguments.items() if value_of(name, tree).folded],
+        "knew": {
+            "messages": [said(each) for each in page.knew.said],
+            "whole": page.knew.whole,
+        },
         "mode": "solo",
     }
     if exact:
@@ -104,6 +109,18 @@ def card_whole(page: Page, *, exact: bool = False) -> Shape:
         shape["document"] = mask_secrets(text)
         shape["document_whole"] = whole and shape["document"] == text
     return shape
+
+
+def said(message: Said) -> Shape:
+    """One message of what the agent knew."""
+    calls = [{"tool": name, "arguments": mask_secrets(arguments)} for name, arguments in message.calls]
+    return {
+        "role": message.role,
+        "text": mask_secrets(message.text),
+        **({"name": message.name} if message.name else {}),
+        **({"calls": calls} if calls else {}),
+        **({"failed": True} if message.failed else {}),
+    }
 
 
 def document(view: CardView) -> tuple[str, bool]:

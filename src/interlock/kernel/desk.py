@@ -16,6 +16,7 @@ from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.kernel.explaining import explain_recorded
 from interlock.kernel.health import Health
 from interlock.kernel.kernel import Kernel
+from interlock.kernel.knew import Knew
 from interlock.kernel.shown import keep_hidden
 from interlock.kernel.views import ActionView, CardView, RunView
 from interlock.policy import Explanation, PolicySet
@@ -51,6 +52,11 @@ class ReviewDesk:
     def open(self, limit: int = 50, after: str | None = None) -> tuple[CardView, ...]:
         """A page of open cards, oldest first; `after` is the last card's id of the page before."""
         return self._kernel.inbox(limit, after)
+
+    def knew(self, interrupt: str, most: int = 20) -> Knew:
+        """What the agent knew: the last messages of the conversation in which it made the call."""
+        _text(id=interrupt)
+        return self._kernel.knew(InterruptId(interrupt), most)
 
     def card(self, interrupt: str) -> CardView:
         """A card with its context, open or not."""

@@ -94,6 +94,8 @@ class InProcessGate(Holder):
         soon: bool = False,
     ) -> Future[PassGrant]:
         mine = self.process
+        # Asked before the store is: what was begun soon, and is not written yet, is not new.
+        soon = soon and not self.drives(run)
         found, before, version, row, now = self.store.read(
             lambda rows: (
                 rows.run(run),

@@ -25,6 +25,7 @@ from interlock.kernel import documents, ledger, views
 from interlock.kernel.futures import tried
 from interlock.kernel.gate import InProcessGate
 from interlock.kernel.health import Health, closed_by_fingerprint, health_of, left_behind, living
+from interlock.kernel.knew import Knew, knew
 from interlock.kernel.process import seen_dead
 from interlock.kernel.rulings import Call
 from interlock.kernel.shown import revealed, shown_event
@@ -180,6 +181,12 @@ class Kernel(InProcessGate):
 
     def card(self, interrupt: InterruptId) -> views.CardView | None:
         return self.store.read(lambda rows: views.card_view(rows, interrupt))
+
+    def knew(self, interrupt: InterruptId, most: int) -> Knew:
+        """The last messages of the conversation in which the agent made the call that a card is about."""
+        view = self.card(interrupt)
+        head = view.about.facts.get("messages") if view is not None else None
+        return self.store.read(lambda rows: knew(rows, head, most))
 
     def by_fingerprint(self, fingerprint: str) -> tuple[Interrupt, ...]:
         """Open cards with this fingerprint (as canonical.fingerprint writes it)."""

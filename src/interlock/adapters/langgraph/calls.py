@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -89,8 +89,12 @@ class Calls:
         self.guards = guards
         self.threads: Threads = threads_of(guards)
         self.turns = Turns(guards, agent, workflow)
-        self.known = Known()
+        self.known = Known(self._sensitive)
         self._failed: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
+
+    def _sensitive(self, tool: str) -> Sequence[str]:
+        known = self.guards.tools.get(tool)
+        return known.spec.sensitive if known is not None else ()
 
     # -- a tool is called ---------------------------------------------------------------------------
 

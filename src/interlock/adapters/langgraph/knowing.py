@@ -6,13 +6,14 @@ import json
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
 from interlock.canonical import Json
 from interlock.domain.conversation import Conversation, go_on
+from interlock.domain.hiding import secrets_of, veiled_tree
 
 LONGEST_BLOCK = 50_000
 """Characters of one message that are kept; of what is longer (an image, say) its length is."""
@@ -31,9 +32,13 @@ PARAMETERS = (
 
 
 class Known:
-    """How far each conversation is kept already, so that a call costs what is new in it and no more."""
+    """How far each conversation is kept already, so that a call costs what is new in it and no more.
 
-    def __init__(self) -> None:
+    `sensitive` answers which arguments of a tool are: their values are not kept, wherever in a message they stand.
+    """
+
+    def __init__(self, sensitive: Callable[[str], Sequence[str]] = lambda _: ()) -> None:
+        self._sensitive = sensitive
         self._lock = threading.Lock()
         self._heads: OrderedDict[str, tuple[tuple[str, ...], str]] = OrderedDict()
         self._asked: OrderedDict[str, Mapping[str, Json]] = OrderedDict()
@@ -65,7 +70,7 @@ class Known:
         last = cast("AIMessage", said[-1])
         with self._lock:
             asked = self._asked.get(last.tool_calls[-1]["id"] or "") if last.tool_calls else None
-        found = go_on(head, [_kept(each) for each in new], _model_of(last), asked or {})
+        found = go_on(head, list(self._kept(said, new)), _model_of(last), asked or {})
         with self._lock:
             self._heads[thread] = (ids, found.head)
             self._heads.move_to_end(thread)
@@ -73,10 +78,26 @@ class Known:
                 self._heads.popitem(last=False)
         return found
 
+    def _kept(self, said: Sequence[AnyMessage], new: Sequence[AnyMessage]) -> Iterator[Json]:
+        secrets = frozenset(secret for each in _calls(said) for secret in self._secrets(each))
+        for message in new:
+            kept = _kept(message)
+            yield veiled_tree(kept, secrets) if secrets else kept
+
+    def _secrets(self, call: Mapping[str, Any]) -> frozenset[str]:
+        paths = self._sensitive(call["name"])
+        return secrets_of(json.loads(json.dumps(call["args"], default=str)), paths) if paths else frozenset()
+
     def forget(self, thread: str) -> None:
         """What was given last may not have been kept: say it all again the next time."""
         with self._lock:
             self._heads.pop(thread, None)
+
+
+def _calls(messages: Sequence[AnyMessage]) -> Iterator[Mapping[str, Any]]:
+    for each in messages:
+        if isinstance(each, AIMessage):
+            yield from cast("list[Mapping[str, Any]]", each.tool_calls)
 
 
 def _model_of(message: BaseMessage) -> str:
