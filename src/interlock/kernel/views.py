@@ -11,6 +11,7 @@ from interlock.canonical import Json, document_digest, fingerprint, parse
 from interlock.domain.action import Action, Preview
 from interlock.domain.decision import Decision
 from interlock.domain.events import Event
+from interlock.domain.hiding import secrets_of, veiled_tree
 from interlock.domain.ids import ActionId, InterruptId, RunId
 from interlock.domain.interrupt import Interrupt, InterruptKind
 from interlock.domain.run import Freeze, Run, Work
@@ -133,7 +134,14 @@ def action_view(rows: Rows, action: Action) -> ActionView:
         for each, document in zip(kept, documents, strict=True)
         for exact in (_arguments(document),)
     )
-    return ActionView(action, tool, facts, revisions, tuple(rows.interrupts_of_action(action.id)), decisions)
+    # What the agent says for itself may repeat what its arguments hide.
+    secrets = frozenset(secret for each in revisions for secret in secrets_of(each.exact, tool.sensitive))
+    said = {name: each if name in _DIGESTS else veiled_tree(each, secrets) for name, each in facts.items()}
+    return ActionView(action, tool, said, revisions, tuple(rows.interrupts_of_action(action.id)), decisions)
+
+
+_DIGESTS = ("tool", "messages")
+"""Facts that name other rows."""
 
 
 def _arguments(document: Mapping[str, Json]) -> Mapping[str, Json]:
