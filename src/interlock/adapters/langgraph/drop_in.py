@@ -317,7 +317,7 @@ class HumanInTheLoopMiddleware(InterlockMiddleware):
         if card is None:
             return None
         name, args = call["name"], self._waits.shown(standing)
-        config: Any = self.interrupt_on.get(name, {})
+        config = cast("Mapping[str, Any]", self.interrupt_on.get(name) or {})
         text = config.get("description") if describe else ""
         if callable(text):
             text = cast("Callable[..., str]", text)(call, state, get_runtime())

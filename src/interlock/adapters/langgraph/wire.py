@@ -108,7 +108,7 @@ def response_schema(allowed: Sequence[str], name: str, tool: BaseTool | None) ->
     if "edit" in allowed:
         schema = tool.tool_call_schema if tool is not None else None
         if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
-            plain = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {"type": "object"}
+            plain = schema if isinstance(schema, dict) else {"type": "object"}
             schema = cast("Any", Annotated[dict[str, Any], WithJsonSchema(plain)])
         make: Any = create_model
         action = make("EditedAction", name=(cast("Any", Literal)[name], ...), args=(schema, ...))
@@ -125,7 +125,9 @@ def read_batch(answer: Any, asked: Sequence[Asked]) -> list[Said]:
     """The decisions of an answer to a batch, in its order. Raises `DecisionError` for the first that is none."""
     found = cast("dict[str, Any]", answer).get("decisions") if isinstance(answer, Mapping) else None
     if not isinstance(found, (list, tuple)):
-        raise _bad(f"it is {_kind(answer)}, not an object with a list of decisions", '{"decisions": [...]}')
+        raise _bad(
+            f"it is {_kind(cast('object', answer))}, not an object with a list of decisions", '{"decisions": [...]}'
+        )
     decisions = cast("Sequence[Any]", found)
     if len(decisions) != len(asked):
         raise _bad(
