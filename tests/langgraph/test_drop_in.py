@@ -29,7 +29,7 @@ class Made:
     """An agent with our drop-in and a ledger of what really happened."""
 
     def __init__(self, stage: Rehearsal, lines: list[Any] = PAY, mode: Any = "batched", **options: Any) -> None:
-        self.ledger: Ledger = options.pop("ledger", None) or Ledger()
+        self.ledger: Ledger = options.pop("ledger") if "ledger" in options else Ledger()
         others, registered = options.pop("others", []), options.pop("registered", False)
         saver, il = options.pop("saver", None) or InMemorySaver(), options.pop("il", stage.il)
         asked = options.pop("interrupt_on", {"pay": True, "mail": True})
@@ -340,3 +340,27 @@ def test_a_worker_goes_on_once_the_inbox_has_decided(stage: Rehearsal) -> None:
     assert made.ledger == []  # the other call of the batch still waits
     stage.decide("approve", "mail")
     assert (sorted(made.ledger), is_over(made.graph)) == (["mail bob", "pay 10"], True)
+
+
+class BreaksOff(Ledger):
+    """The effect happens, and nobody hears how it ended."""
+
+    def append(self, what: str) -> None:
+        super().append(what)
+        raise ConnectionError("gone")
+
+
+@modes
+def test_an_effect_that_broke_off_is_in_doubt_and_the_same_answer_does_not_repeat_it(
+    stage: Rehearsal, mode: str
+) -> None:
+    saver = InMemorySaver()
+    first = Made(stage, mode=mode, saver=saver, ledger=BreaksOff())
+    [pause] = first.start()
+    again = {pause.id: answer(mode, {"type": "approve"})}
+    assert len(first.resume(again)) == 1
+    later = Made(stage, mode=mode, saver=saver, il=stage.another())
+    [doubt] = later.resume(again)
+    assert (list(first.ledger), list(later.ledger)) == (["pay 10"], [])
+    [card] = stage.reviewer.open()
+    assert (card.card.kind, doubt.value["type"]) == ("reconcile", "interlock_pause")
