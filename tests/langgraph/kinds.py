@@ -14,7 +14,7 @@ from langgraph.prebuilt import ToolNode
 from tests.langgraph.scripted import ScriptedModel, calls, says
 
 from interlock import Interlock
-from interlock.langgraph import InterlockMiddleware, register
+from interlock.langgraph import HumanInTheLoopMiddleware, InterlockMiddleware, register
 from interlock.testing.adapter_plan import Plan, Told, ToolsUnderTest
 
 THREAD: Any = {"configurable": {"thread_id": "job-1"}}
@@ -126,6 +126,19 @@ class WithMiddleware(GraphUnderTest):
 
 
 class WithMiddlewareByWorker(ByWorker, WithMiddleware):
+    """The same, registered."""
+
+
+class WithDropIn(GraphUnderTest):
+    """`create_agent` with LangChain's middleware of ours; people decide in Interlock."""
+
+    def build(self) -> Any:
+        ours = HumanInTheLoopMiddleware({"send": True}, il=self.il, name="tester", tools=self.tools.keywords)
+        swallows = [swallows_everything] if self.plan.swallows else []
+        return create_agent(self.model(), self.bare, checkpointer=self.saver, middleware=[*swallows, ours])
+
+
+class WithDropInByWorker(ByWorker, WithDropIn):
     """The same, registered."""
 
 

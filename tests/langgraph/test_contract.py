@@ -61,6 +61,15 @@ class TestAsyncMiddlewareByWorker(GraphContract):
     kind = kinds.AsyncMiddlewareByWorker
 
 
+class TestDropIn(GraphContract):
+    kind = kinds.WithDropIn
+    closes_after_a_pause = False
+
+
+class TestDropInByWorker(GraphContract):
+    kind = kinds.WithDropInByWorker
+
+
 class TestHandWritten(GraphContract):
     """Without registration one call's pause cancels calls beside it that have not begun: their cards come later."""
 

@@ -59,7 +59,8 @@ class ActionKind(StrEnum):
 class Asking:
     """How an action asks people, where it is more than a call under a ruling.
 
-    `answers` are the verdicts that fit (none: all that its kind knows), `why` is the reason on its card.
+    `answers` are the verdicts that fit (none: all that its kind knows), `why` is the reason on its card. A call that
+    asks is held whatever its ruling would let go by.
     """
 
     kind: ActionKind

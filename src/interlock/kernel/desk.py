@@ -199,19 +199,7 @@ class ReviewDesk:
     ) -> Receipt:
         """Run it with these arguments instead: plain JSON values by name, the others stay as they are."""
         self._check(id=interrupt, digest=digest, note=note)
-        if not isinstance(cast("object", arguments), Mapping) or not all(
-            type(cast("object", name)) is str for name in arguments
-        ):
-            raise DecisionError("bad_edit", "arguments must be an object of names and values")
-        view = self.card(interrupt)
-        try:
-            current = view.about.current
-            changes = keep_hidden(arguments, current.arguments, current.exact)
-            tree = revise(view.about.tool.schema, view.about.tool.shape, current.exact, changes)
-        except SchemaError as error:
-            raise DecisionError(
-                "bad_edit", f"{error.path}: {error.reason}", "Nothing was decided; correct it and send it again."
-            ) from error
+        tree = self._edited(interrupt, arguments)
         return self._decide(interrupt, digest, Verdict.MODIFY, note, shown, self._kernel.put_blobs(tree))
 
     def respond(
@@ -245,6 +233,16 @@ class ReviewDesk:
         unknown: Json = {"$t": "opaque", "v": ["reconciled", "it happened, says a reviewer, without its result", ""]}
         return self._decide(interrupt, digest, verdict, note, shown, unknown, stored=False)
 
+    def check_edit(self, interrupt: str, arguments: Mapping[str, object]) -> None:
+        """Raise what `modify` would raise for these arguments; decides nothing."""
+        self._check(id=interrupt)
+        self._edited(interrupt, arguments)
+
+    def check_result(self, interrupt: str, result: object) -> None:
+        """Raise what `respond` would raise for this result; decides nothing."""
+        self._check(id=interrupt)
+        self._given(interrupt, result)
+
     def revoke(self, interrupt: str, *, digest: str, note: str = "") -> Interrupt:
         """Take an approval back, until it is claimed; answers the new card."""
         self._check(id=interrupt, digest=digest, note=note)
@@ -254,10 +252,28 @@ class ReviewDesk:
         self._guard()
         _text(**given)
 
+    def _edited(self, interrupt: str, arguments: Mapping[str, object]) -> Json:
+        if not isinstance(cast("object", arguments), Mapping) or not all(
+            type(cast("object", name)) is str for name in arguments
+        ):
+            raise DecisionError("bad_edit", "arguments must be an object of names and values")
+        view = self.card(interrupt)
+        try:
+            current = view.about.current
+            changes = keep_hidden(arguments, current.arguments, current.exact)
+            return revise(view.about.tool.schema, view.about.tool.shape, current.exact, changes)
+        except SchemaError as error:
+            raise DecisionError(
+                "bad_edit", f"{error.path}: {error.reason}", "Nothing was decided; correct it and send it again."
+            ) from error
+
     def _result(self, interrupt: str, result: object) -> Json:
+        return self._kernel.put_blobs(self._given(interrupt, result))
+
+    def _given(self, interrupt: str, result: object) -> Json:
         shape = self.card(interrupt).about.tool.shape.get("result", "any")
         try:
-            return self._kernel.put_blobs(plain_to_tree(cast("Json", shape), result, "result"))
+            return plain_to_tree(cast("Json", shape), result, "result")
         except SchemaError as error:
             raise DecisionError(
                 "bad_result",

@@ -24,6 +24,7 @@ from interlock.policy import (
     explain,
     from_content,
     held_by,
+    held_for,
     needs_of,
     rule,
     slices,
@@ -90,6 +91,8 @@ class Rulings:
             ruling = ruling.stricter(objection.policy, objection.reason)
         if asking is not None and asking.kind is ActionKind.OBSERVED:
             ruling = held_by(ruling, asking, ours=bool(request.spec.target))
+        elif asking is not None and asking.kind is ActionKind.CALL:
+            ruling = held_for(ruling, asking)
         elif asking is not None and ruling.policy is not InterruptPolicy.DENY:
             ruling = asked(self._policy, asking)
         return Ruled(_unseen(request, ruling), {**request.slices, **found}, version.epoch)

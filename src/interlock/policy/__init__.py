@@ -3,7 +3,7 @@
 Pure: the same policy, tool and situation always get the same ruling.
 """
 
-from interlock.policy.asking import asked, held_by
+from interlock.policy.asking import asked, held_by, held_for
 from interlock.policy.check import check_rules
 from interlock.policy.decide import Explanation, Look, Needs, explain, needs_of, rule, slices
 from interlock.policy.declare import DEFAULT_THRESHOLD, LONGEST, check
@@ -27,6 +27,7 @@ __all__ = [
     "explain",
     "from_content",
     "held_by",
+    "held_for",
     "idle_rules",
     "needs_of",
     "no_facts",

@@ -1,4 +1,4 @@
-"""Rulings where asking is the point: questions, and pauses that another framework made by itself."""
+"""Rulings where asking is the point: questions, pauses of other frameworks, and calls that one was told to hold."""
 
 from __future__ import annotations
 
@@ -35,3 +35,11 @@ def held_by(ruling: Ruling, asking: Asking, *, ours: bool) -> Ruling:
         return replace(held, expires_in=asking.expires_in or ruling.expires_in)
     reasons = tuple(reason for reason in held.reasons if reason.code != "undeclared")
     return replace(held, reasons=reasons, expires_in=asking.expires_in or LATER)
+
+
+def held_for(ruling: Ruling, asking: Asking) -> Ruling:
+    """The ruling on a call that the agent's own set-up wants decided: held, and still denied where it is denied."""
+    if ruling.policy is InterruptPolicy.DENY:
+        return ruling
+    held = ruling.stricter(InterruptPolicy.HARD_STOP, Reason("asked_for", asking.why))
+    return replace(held, expires_in=asking.expires_in or ruling.expires_in)

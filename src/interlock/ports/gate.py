@@ -90,7 +90,10 @@ class Gate(Protocol):
         ...
 
     def park(self, action: ActionId, process: ProcessId, why: str = "") -> Future[Standing]:
-        """Make sure that the action has an open card if it needs a person (in doubt, for example)."""
+        """Make sure that the action has an open card if it needs a person (in doubt, for example).
+
+        A card whose time is over is closed.
+        """
         ...
 
     def claim(self, request: ActionRequest, action: ActionId) -> Future[Standing]:

@@ -119,6 +119,16 @@ def entered(frame: Frame) -> Generator[Frame]:
         _current.reset(token)
 
 
+@contextmanager
+def outside() -> Generator[None]:
+    """Be outside any run for the block: for what is done there for whoever called, and not for the agent."""
+    token = _current.set(None)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
 def push(frame: Frame) -> Any:
     """Make `frame` current until `pop`; the quick form of `entered`."""
     return _current.set(frame)

@@ -38,6 +38,9 @@ from interlock.ports.gate import Gate, Standing
 from interlock.ports.runtime import Runtime
 from interlock.schema import fill
 
+Held = Callable[[], Asking | None]
+"""Says whether people are to be asked about a call, and how, whatever the policy would let go by."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -231,12 +234,16 @@ class Interceptor:
         checked: Checked | None = None,
         asking: Asking | None = None,
         named: Named | None = None,
+        held: Held | None = None,
     ) -> Generator[Any, Any, Prepared]:
         """Find the call's place, have the team's checks look at it, and propose it.
 
-        `named` is the call's identity where the framework gives it one.
+        `named` is the call's identity where the framework gives it one. `held` is asked once, for a call that is not
+        on record: what it answers has the call held.
         """
         request, past = self._place(tool, frame, values, said or saying.get(), asking, named)
+        if held is not None and past is None:
+            request = replace(request, asking=held())
         if checked is None and past is None:
             checked = yield from self.checks.ask(tool, frame.scope, values)
         if checked is not None and (checked.objections or checked.notes):

@@ -7,11 +7,12 @@ At the border it becomes a `GraphInterrupt` that names every pause met inside, w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from types import MappingProxyType
+from typing import Any, NoReturn, cast
 
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
@@ -22,13 +23,22 @@ from interlock.domain.errors import Interrupted
 KIND = "interlock_pause"
 """The `type` of the value that an application sees in an interrupt of ours."""
 
+GATE = "gate"
+"""The key that holds `KIND` in a value whose `type` is that of another gate."""
+
+NOTHING_ELSE: Mapping[str, Interrupt] = MappingProxyType({})
+
 
 @dataclass(slots=True)
 class Border:
-    """The border around one task of a graph, and the pauses met inside."""
+    """The border around one task of a graph, and the pauses met inside.
+
+    `shown` is what an application sees of a card, by the card's id, where it is not our own value.
+    """
 
     task: str
     pauses: list[Interrupted] = field(default_factory=list[Interrupted])
+    shown: dict[str, Interrupt] = field(default_factory=dict[str, Interrupt])
 
     def note(self, pause: Interrupted) -> None:
         """Remember a pause, so that it counts even if something swallows it."""
@@ -45,11 +55,16 @@ def border_of(task: str) -> Border | None:
     return border if border is not None and border.task == task else None
 
 
+def _new(task: str) -> Border:
+    around = _border.get()
+    return Border(task) if around is None else Border(task, shown=around.shown)
+
+
 @contextmanager
 def border(task: str) -> Generator[Border]:
     """Be inside a border; one inside another of the same task leaves the crossing to that one."""
     outer = border_of(task)
-    mine = outer or Border(task)
+    mine = outer or _new(task)
     token = _border.set(mine)
     try:
         yield mine
@@ -57,19 +72,19 @@ def border(task: str) -> Generator[Border]:
         mine.note(pause)
         if outer is not None:
             raise
-        raise graph_interrupt(mine.pauses) from pause
+        raise graph_interrupt(mine.pauses, mine.shown) from pause
     except Bubbled as bubbled:
         raise bubbled.bubble from None
     finally:
         _border.reset(token)
     if mine.pauses and outer is None:
-        raise graph_interrupt(mine.pauses)
+        raise graph_interrupt(mine.pauses, mine.shown)
 
 
 @contextmanager
 def executing(task: str) -> Generator[None]:
     """Be inside a guarded tool: a pause in its body reaches the gate as it is, whatever the body catches."""
-    token = _border.set(border_of(task) or Border(task))
+    token = _border.set(border_of(task) or _new(task))
     try:
         yield
     finally:
@@ -86,14 +101,22 @@ def cross(task: str, pause: Interrupted) -> NoReturn:
     raise pause
 
 
-def graph_interrupt(pauses: Iterable[Interrupted]) -> GraphInterrupt:
+def graph_interrupt(pauses: Iterable[Interrupted], shown: Mapping[str, Interrupt] = NOTHING_ELSE) -> GraphInterrupt:
     """The pauses in LangGraph's own form; each keeps an id that stays the same while it is open."""
     found: dict[str, Interrupt] = {}
     for pause in pauses:
         for each in pause.interrupts or ("",):
-            made = Interrupt(value=_shown(pause, each), id=interrupt_id(pause, each))
+            made = shown.get(each) or Interrupt(value=_shown(pause, each), id=interrupt_id(pause, each))
             found.setdefault(made.id, made)
     return GraphInterrupt(tuple(found.values()))
+
+
+def is_ours(value: object) -> bool:
+    """Whether the value of an interrupt was made by us."""
+    if not isinstance(value, dict):
+        return False
+    known = cast("dict[str, Any]", value)
+    return known.get("type") == KIND or known.get(GATE) == KIND
 
 
 def interrupt_id(pause: Interrupted, card: str) -> str:

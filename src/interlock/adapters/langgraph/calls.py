@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Container, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from interlock.adapters.guard.drivers import Flow
 from interlock.adapters.guard.frames import Frame, current, entered, running_task
 from interlock.adapters.guard.guards import Guards
-from interlock.adapters.guard.intercept import Prepared
+from interlock.adapters.guard.intercept import Held, Prepared
 from interlock.adapters.guard.outcomes import ending_error, result_of
 from interlock.adapters.guard.places import Named, Pass
 from interlock.adapters.guard.rationale import saying, take
@@ -83,12 +83,19 @@ class Proposed:
 
 
 class Calls:
-    """Calls of the tools of one agent. `workflow` names what can go on with its runs."""
+    """Calls of the tools of one agent. `workflow` names what can go on with its runs.
 
-    def __init__(self, guards: Guards, agent: str, workflow: str = "") -> None:
+    Calls of tools in `asked` are proposed even if they only read. `notice` goes before the result of an edited call.
+    """
+
+    def __init__(
+        self, guards: Guards, agent: str, workflow: str = "", asked: Container[str] = (), notice: str = ""
+    ) -> None:
         self.guards = guards
         self.threads: Threads = threads_of(guards)
         self.turns = Turns(guards, agent, workflow)
+        self._asked = asked
+        self._notice = notice
         self.known = Known(self._sensitive)
         self._failed: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
 
@@ -138,7 +145,9 @@ class Calls:
 
     # -- a middleware sees a call -------------------------------------------------------------------
 
-    def propose(self, tool: GuardedTool, tool_call: Mapping[str, Any], config: RunnableConfig) -> Proposed:
+    def propose(
+        self, tool: GuardedTool, tool_call: Mapping[str, Any], config: RunnableConfig, held: Held | None = None
+    ) -> Proposed:
         """Propose a model's call and wait for people, before anything that a middleware inside may do."""
         tool.require_sync()
         call, spot = _of_model(tool, tool_call, config)
@@ -151,11 +160,13 @@ class Calls:
                 return Proposed(doing)
             with entered(doing.frame):
                 drivers = self.guards.interceptor.drivers
-                return self._proposed(doing, cast("Prepared", drivers.drive(self._ask(doing), doing.frame.scope)))
+                return self._proposed(doing, cast("Prepared", drivers.drive(self._ask(doing, held), doing.frame.scope)))
         except BaseException as error:
             return self._not_proposed(doing, error)
 
-    async def propose_async(self, tool: GuardedTool, tool_call: Mapping[str, Any], config: RunnableConfig) -> Proposed:
+    async def propose_async(
+        self, tool: GuardedTool, tool_call: Mapping[str, Any], config: RunnableConfig, held: Held | None = None
+    ) -> Proposed:
         """The same from asynchronous code."""
         call, spot = _of_model(tool, tool_call, config)
         try:
@@ -167,7 +178,7 @@ class Calls:
                 return Proposed(doing)
             with entered(doing.frame):
                 drivers = self.guards.interceptor.drivers
-                asked = await drivers.drive_async(self._ask(doing), doing.frame.scope)
+                asked = await drivers.drive_async(self._ask(doing, held), doing.frame.scope)
                 return self._proposed(doing, cast("Prepared", asked))
         except BaseException as error:
             return self._not_proposed(doing, error)
@@ -230,8 +241,7 @@ class Calls:
             scope = outer.scope if outer is not None and joined else self.threads.scope(pass_, spot.scope)
             named, message = None, None
             if call.id is not None:
-                acts = not self.guards.gate.is_free(tool.sync.spec)
-                retries = self._retries(spot, call.id)
+                acts, retries = not self._is_free(tool.sync), self.retries(spot, call.id)
                 named, message = named_call(pass_, spot, tool.name, call.id, retries, acts=acts, known=self.known)
             if named is not None:
                 scope = named_scope(pass_, named, scope)
@@ -248,12 +258,17 @@ class Calls:
         if doing.own_pass:
             self.threads.leave(doing.pass_)
 
-    def _free(self, doing: Doing) -> bool:
-        return self.guards.gate.is_free(doing.body.spec)
+    def _is_free(self, body: Tool) -> bool:
+        return body.spec.name not in self._asked and self.guards.gate.is_free(body.spec)
 
-    def _ask(self, doing: Doing) -> Flow:
+    def _free(self, doing: Doing) -> bool:
+        return self._is_free(doing.body) and doing.key not in _handed.get({})
+
+    def _ask(self, doing: Doing, held: Held | None) -> Flow:
         interceptor = self.guards.interceptor
-        prepared = yield from interceptor.prepare(doing.body, doing.frame, doing.values, doing.said, named=doing.named)
+        prepared = yield from interceptor.prepare(
+            doing.body, doing.frame, doing.values, doing.said, named=doing.named, held=held
+        )
         return (yield from interceptor.settle_down(doing.body, doing.frame, prepared))
 
     def _flow(self, doing: Doing) -> Flow:
@@ -300,7 +315,8 @@ class Calls:
         return self._told(doing, standing, value)
 
     def _told(self, doing: Doing, standing: Standing, value: Any) -> Any:
-        return told(self.guards.runtime, standing.action, doing.tool.name, doing.call.id, unpack(value))
+        runtime, tool = self.guards.runtime, doing.tool.name
+        return told(runtime, standing.action, tool, doing.call.id, unpack(value), self._notice)
 
     def _ended(self, doing: Doing, error: BaseException) -> Any:
         """A call that ended without a result: what its caller gets instead, or what is raised."""
@@ -323,7 +339,8 @@ class Calls:
             return refusal(error, tool.name, call.id)
         raise error
 
-    def _retries(self, spot: Spot, call_id: str) -> int:
+    def retries(self, spot: Spot, call_id: str) -> int:
+        """How often the call was made again in this task, after it had failed."""
         return self._failed.get(spot.read, {}).get(call_id, 0) if spot.read is not None else 0
 
     def _count_failure(self, doing: Doing) -> None:

@@ -17,8 +17,8 @@ from langgraph.types import Command
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.guard.tool import Keywords, ReversibilityName
 from interlock.adapters.langgraph.asking import asking_why, in_their_place, repaired, unanswered, what_became
-from interlock.adapters.langgraph.borders import border
-from interlock.adapters.langgraph.calls import Calls
+from interlock.adapters.langgraph.borders import Border, border
+from interlock.adapters.langgraph.calls import Calls, Proposed
 from interlock.adapters.langgraph.guarding import guard_of, guarded_copy
 from interlock.adapters.langgraph.places import Spot, here, spot_of
 from interlock.adapters.langgraph.telling import MARK
@@ -118,14 +118,13 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
         found = self._tool(request)
         if found is None:
             return _unknown(request)
-        calls, tool, copy = found
-        config = cast("Any", request).runtime.config
-        spot = spot_of(config)
-        with border(spot.task if spot is not None else ""):
-            proposed = calls.propose(tool, cast("Any", request.tool_call), config)
+        tool, copy = found
+        spot = spot_of(cast("Any", request).runtime.config)
+        with border(spot.task if spot is not None else "") as around:
+            proposed = self._propose(around, tool, request)
             if proposed.doing is None:
                 return cast("Answer", proposed.answer)
-            with calls.handing(proposed):
+            with self.calls.handing(proposed):
                 return handler(request.override(tool=copy))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: AsyncHandler) -> Answer:
@@ -133,23 +132,29 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
         found = self._tool(request)
         if found is None:
             return _unknown(request)
-        calls, tool, copy = found
-        config = cast("Any", request).runtime.config
-        spot = spot_of(config)
-        with border(spot.task if spot is not None else ""):
-            proposed = await calls.propose_async(tool, cast("Any", request.tool_call), config)
+        tool, copy = found
+        spot = spot_of(cast("Any", request).runtime.config)
+        with border(spot.task if spot is not None else "") as around:
+            proposed = await self._propose_async(around, tool, request)
             if proposed.doing is None:
                 return cast("Answer", proposed.answer)
-            with calls.handing(proposed):
+            with self.calls.handing(proposed):
                 return await handler(request.override(tool=copy))
 
-    def _tool(self, request: ToolCallRequest) -> tuple[Calls, GuardedTool, BaseTool] | None:
+    def _propose(self, around: Border, tool: GuardedTool, request: ToolCallRequest) -> Proposed:  # noqa: ARG002
+        return self.calls.propose(tool, cast("Any", request.tool_call), cast("Any", request).runtime.config)
+
+    async def _propose_async(self, around: Border, tool: GuardedTool, request: ToolCallRequest) -> Proposed:  # noqa: ARG002
+        config = cast("Any", request).runtime.config
+        return await self.calls.propose_async(tool, cast("Any", request.tool_call), config)
+
+    def _tool(self, request: ToolCallRequest) -> tuple[GuardedTool, BaseTool] | None:
         """The guarded form of the tool that the model called; None where the agent has no such tool."""
-        tool = request.tool
-        if tool is None:
-            return None
-        guarded, copy = self._guarded(tool)[1:]
-        return self.calls, guarded, copy
+        return None if request.tool is None else self._guarded(request.tool)[1:]
+
+    def _said_of(self, tool: BaseTool) -> Keywords:
+        """What is said of a tool where the agent is made."""
+        return self._declared.get(tool.name, self._default)
 
     def _guarded(self, tool: BaseTool) -> tuple[BaseTool, GuardedTool, BaseTool]:
         ours = guard_of(tool)
@@ -157,7 +162,7 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
             return tool, ours[1], tool
         known = self._known.get(tool.name)
         if known is None or known[0] is not tool:
-            made = make_guarded(self.guards, tool, self._declared.get(tool.name, self._default))
+            made = make_guarded(self.guards, tool, self._said_of(tool))
             known = self._known[tool.name] = (tool, made, guarded_copy(self.calls, made))
         return known
 

@@ -16,7 +16,7 @@ from langgraph.types import Interrupt
 
 from interlock.adapters.guard.frames import Frame, running_task
 from interlock.adapters.guard.places import Pass
-from interlock.adapters.langgraph.borders import KIND
+from interlock.adapters.langgraph.borders import is_ours
 from interlock.adapters.langgraph.places import Spot, here
 from interlock.adapters.langgraph.threads import Threads
 
@@ -91,8 +91,4 @@ def with_turn(input: Any) -> tuple[Any, str]:
 
 def foreign_in(interrupts: Sequence[Interrupt]) -> list[Interrupt]:
     """The interrupts that are not ours."""
-    return [
-        each
-        for each in interrupts
-        if not (isinstance(each.value, dict) and cast("dict[str, Any]", each.value).get("type") == KIND)
-    ]
+    return [each for each in interrupts if not is_ours(each.value)]

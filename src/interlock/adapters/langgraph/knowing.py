@@ -11,9 +11,9 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
-from interlock.canonical import Json
 from interlock.domain.conversation import Conversation, go_on
 from interlock.domain.hiding import secrets_of, veiled_tree
+from interlock.schema import Json
 
 LONGEST_BLOCK = 50_000
 """Characters of one message that are kept; of what is longer (an image, say) its length is."""

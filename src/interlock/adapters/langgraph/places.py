@@ -150,3 +150,61 @@ def _history(pass_: Pass, spot: Spot, messages: Sequence[AnyMessage], tool: str)
             named = (call["id"] or "" for call in message.tool_calls if call["name"] == tool)
             found.update(pass_.key_of(spot.graph, tool, f"{message.id}/{one}") for one in named)
     return frozenset(found)
+
+
+# -- what an application passes back on resume ----------------------------------------------------------
+
+
+def answers_by_id(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What was passed back by the ids of interrupts (`Command(resume={id: answer})`), to whomever it is."""
+    inside = cast("Mapping[str, Any]", config.get("configurable") or {})
+    return cast("Mapping[str, Any]", inside.get("__pregel_resume_map") or {})
+
+
+def has_bare_answer(config: Mapping[str, Any]) -> bool:
+    """Whether something was passed back without an id, and nobody has taken it."""
+    pad = cast("Mapping[str, Any]", config.get("configurable") or {}).get("__pregel_scratchpad")
+    return pad is not None and pad.get_null_resume(False) is not None
+
+
+def take_bare_answer(config: Mapping[str, Any]) -> tuple[Any, Left | None]:
+    """What was passed back without any id, once; None where nothing was. No `interrupt()` gets it after this.
+
+    LangGraph keeps such a value beside the checkpoint, for whoever asks first in any later call. The second part says
+    where: `Left` is what the checkpointer is to put in its place.
+    """
+    inside = cast("Mapping[str, Any]", config.get("configurable") or {})
+    pad, saver = inside.get("__pregel_scratchpad"), inside.get("__pregel_checkpointer")
+    found = pad.get_null_resume(True) if pad is not None else None
+    root = cast("Mapping[str, str]", inside.get("checkpoint_map") or {}).get("")
+    if found is None or saver is None or root is None:
+        return found, None
+    where = {"thread_id": str(inside.get("thread_id") or ""), "checkpoint_ns": "", "checkpoint_id": root}
+    return found, Left(saver, {"configurable": where})
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Where a value that was passed back without an id is kept, and how it is emptied."""
+
+    saver: Any
+    config: Any
+
+    def empty(self) -> None:
+        """Put nothing in its place."""
+        self.saver.put_writes(self.config, [_NO_ANSWER], _INPUT)
+
+    async def empty_async(self) -> None:
+        """The same from asynchronous code."""
+        await self.saver.aput_writes(self.config, [_NO_ANSWER], _INPUT)
+
+
+_NO_ANSWER = ("__resume__", None)
+_INPUT = "00000000-0000-0000-0000-000000000000"
+"""The task under whose name LangGraph keeps what came in from outside."""
+
+
+def not_taken(error: BaseException) -> BaseException:
+    """Mark an error as one about an answer: LangGraph keeps nothing of it, and the pause can be answered again."""
+    vars(error)["_langgraph_invalid_resume"] = True
+    return error

@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanag
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.errors import GraphInterrupt
+from langgraph.errors import GraphInterrupt, is_invalid_resume
 from langgraph.pregel import Pregel
 from langgraph.types import Command
 
@@ -186,7 +186,7 @@ class Registration:
             seen = frozenset(pass_.seen)
             if isinstance(error, Exception) and not isinstance(error, (Diverged, RunError)):
                 failure = arguments_bytes(cast("Any", encode_exception(error)))
-                report = _turned_away(call) or PassReport(PassEnd.FAILED, failure=failure, seen=seen)
+                report = _turned_away(call, error) or PassReport(PassEnd.FAILED, failure=failure, seen=seen)
             elif error is None:
                 report = self._observe(graph, config, call) or PassReport(PassEnd.FINISHED, seen=seen)
             else:
@@ -234,10 +234,15 @@ class Registration:
                 around.note(closed)
 
 
-def _turned_away(call: Invocation) -> PassReport | None:
-    """A call that the graph would not take, of a run that waited: it waits on. None for any other."""
+def _turned_away(call: Invocation, error: Exception) -> PassReport | None:
+    """A call that the graph would not take, or an answer that did not count, of a run that waited: it waits on.
+
+    None for any other.
+    """
     waiting = frozenset(past.call_key for past in call.pass_.grant.calls if past.state in WAITED_FOR)
-    return None if call.entered or not waiting else PassReport(PassEnd.WAITING, seen=waiting)
+    unanswered = is_invalid_resume(error)  # somebody else may have decided meanwhile: a worker looks once more
+    taken = call.entered and not unanswered
+    return None if taken or not waiting else PassReport(PassEnd.WAITING, seen=waiting, broken=unanswered)
 
 
 def register(

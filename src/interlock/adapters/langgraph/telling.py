@@ -20,10 +20,13 @@ MARK = "interlock"
 """The key in `additional_kwargs` of a message under which a program finds what became of the call."""
 
 
-def told(runtime: Runtime, action: Action, tool: str, call_id: str | None, value: Any) -> Any:
-    """The tool's answer as its caller gets it: for a model's call a message, with what people changed or said."""
+def told(runtime: Runtime, action: Action, tool: str, call_id: str | None, value: Any, notice: str = "") -> Any:
+    """The tool's answer as its caller gets it: for a model's call a message, with what people changed or said.
+
+    `notice` stands for our own words about a change.
+    """
     answer = message_of(tool, call_id, value)
-    words = people_said(runtime, action) if call_id is not None else ""
+    words = people_said(runtime, action, notice) if call_id is not None else ""
     return _with(words, answer, cast("str", call_id)) if words else answer
 
 
@@ -52,7 +55,7 @@ def refusal(error: InterlockError, tool: str, call_id: str) -> ToolMessage:
     )
 
 
-def people_said(runtime: Runtime, action: Action) -> str:
+def people_said(runtime: Runtime, action: Action, notice: str = "") -> str:
     """What the model has to know beside the result: that something else ran, or what a reviewer wrote."""
     if action.cleared_by is None and not action.answered_by:
         return ""
@@ -61,7 +64,9 @@ def people_said(runtime: Runtime, action: Action) -> str:
     if action.revision > 1:
         ran = call_text(action.tool, runtime.shown(action.id))
         lines.append(
-            f"A reviewer changed this call before it ran. What ran instead: {ran}. "
+            f"{notice} Executed instead: {ran}."
+            if notice
+            else f"A reviewer changed this call before it ran. What ran instead: {ran}. "
             "The call as you made it was not run and must not be made again."
         )
     if action.answered_by and mine and mine[-1].verdict is Verdict.RESPOND:

@@ -7,6 +7,7 @@ from interlock.adapters.guard.guards import Guards
 from interlock.adapters.langgraph.places import Spot, run_name, turn_of
 from interlock.adapters.langgraph.threads import Threads, Whose, kept_input, threads_of
 from interlock.domain.action import Action, call_key
+from interlock.ports.gate import Standing
 
 
 class Turns:
@@ -36,6 +37,18 @@ class Turns:
         if current() is not None or not spot.thread or not spot.durable:
             return  # the call of a registered graph ends by itself
         self._guards.runtime.finish(self.whose(spot).run)
+
+    def standing(self, spot: Spot, tool: str, ref: str, attempt: int = 1) -> Standing | None:
+        """How a call of this turn stands, by its name (`message/call`); None where it was not proposed. Only looks."""
+        frame, gate = current(), self._guards.gate
+        inside = frame is not None and self._threads.holds(frame.scope.pass_)
+        run = frame.scope.pass_.run_id if frame is not None and inside else self.whose(spot).run
+        run_key = self._guards.runtime.run_key(run)
+        while True:
+            found = gate.find(run, call_key(run_key, spot.graph, tool, "", b"", 0, ref, attempt))
+            if found is None or not found.retried:
+                return None if found is None else gate.look(found.id)
+            attempt += 1
 
     def find(self, spot: Spot, turn: str, tool: str, ref: str) -> Action | None:
         """The action that a call of an earlier turn became, if it became one."""

@@ -30,7 +30,7 @@ _NOTHING_SHOWN = Shown()
 def traits_bytes(traits: Traits) -> bytes:
     flags = traits.idempotent | traits.probed << 1 | traits.composite << 2 | traits.own_call_id << 3
     plain: list[object] = [traits.reversibility, flags, traits.reach, traits.tool_rev]
-    if traits.kind is not ActionKind.CALL:
+    if traits.kind is not ActionKind.CALL or traits.answers:
         plain += [traits.kind.value, traits.answers]
     return orjson.dumps(plain)
 
