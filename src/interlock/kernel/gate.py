@@ -1,63 +1,48 @@
-"""The gate and the runtime within a process: what an adapter sees of the kernel."""
+"""The gate within a process: what an adapter does with calls."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import cast
 
 from interlock.canonical import Json, blob_digest, canonical_bytes
-from interlock.domain.action import Action, ActionKind, ActionRequest, AgentDecision, Versions
+from interlock.domain.action import Action, ActionKind, ActionRequest, AgentDecision
 from interlock.domain.commands import Outcome
-from interlock.domain.decision import Answer, Decision
-from interlock.domain.errors import CallError, StoreError
+from interlock.domain.decision import Answer
+from interlock.domain.errors import CallError
 from interlock.domain.events import Event, EventType
 from interlock.domain.ids import ActionId, CallKey, EffectHash, EventId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.ruling import PolicyVersion
-from interlock.domain.run import PassGrant, PassReport, Run, RunState, Ticket
+from interlock.domain.run import Run
 from interlock.domain.tool import InterruptPolicy, Reversibility, ToolSpec
 from interlock.kernel import documents
-from interlock.kernel.futures import at_once, then, tried
-from interlock.kernel.holder import Holder
+from interlock.kernel.futures import at_once, tried
 from interlock.kernel.process import host
-from interlock.kernel.rulings import Call, Rulings
-from interlock.kernel.views import action_of
+from interlock.kernel.rulings import Call
+from interlock.kernel.runtime import BLOB_LIMIT, InProcessRuntime
 from interlock.policy import PolicySet, Situation, needs_of, rule
 from interlock.ports.gate import FreeCall, Standing
-from interlock.ports.store import Change, Rows, Store, Unit
+from interlock.ports.store import Change, Rows, Store
 from interlock.schema import spill
 from interlock.usecases.adopt_policy import PolicyMoved
 from interlock.usecases.answers import answer_to, deliver
 from interlock.usecases.cancel import cancel
 from interlock.usecases.claim import claim, standing
 from interlock.usecases.draft import Draft
-from interlock.usecases.enter_run import Entry, begun, enter_run
 from interlock.usecases.give_back import give_back
-from interlock.usecases.leave_run import finish_run, leave_run
 from interlock.usecases.park import park
 from interlock.usecases.probe import probed
 from interlock.usecases.propose import Proposal, propose, proposed_before
 from interlock.usecases.settle import known, settle
-from interlock.usecases.stored import stored_arguments, stored_blob
 from interlock.usecases.suspend import suspend
 
-A = TypeVar("A")
 
-_NO_MENDING = ("store_closed", "forked", "store_inconsistent")
-"""Errors of a store after which telling an outcome again is pointless."""
-
-BLOB_LIMIT = 64 * 1024
-"""Bytes from which a value is kept as a content-addressed blob (SECURITY section 1)."""
-
-
-class InProcessGate(Holder):
+class InProcessGate(InProcessRuntime):
     """`Gate` and `Runtime` over the store. Keeps only what is handy within a pass: the run it serves."""
 
     def __init__(
@@ -68,152 +53,10 @@ class InProcessGate(Holder):
         lease_s: float = 30.0,
         url_of: Callable[[Interrupt], str] = lambda _: "",
     ) -> None:
-        super().__init__(store, policy, lease_s=lease_s)
-        self._url_of = url_of
+        super().__init__(store, policy, lease_s=lease_s, url_of=url_of)
         self._host = host()
-        self.rulings = Rulings(self)
-        self._saying = threading.Lock()
-        self._unsaid: list[Unit[Any]] = []
         self._tools: dict[int, tuple[ToolSpec, bool, str, bytes]] = {}
         self._described: set[str] = set()
-
-    def new_run(self) -> RunId:
-        return RunId(self.ids())
-
-    def enter(
-        self,
-        run: RunId,
-        *,
-        agent: str,
-        workflow: str = "",
-        input: bytes | None = None,
-        owner: str = "",
-        versions: Versions = Versions(),
-        ticket: Ticket | None = None,
-        thread: str = "",
-        soon: bool = False,
-    ) -> Future[PassGrant]:
-        mine = self.process
-        # Asked before the store is: what was begun soon, and is not written yet, is not new.
-        soon = soon and not self.drives(run)
-        found, before, version, row, now = self.store.read(
-            lambda rows: (
-                rows.run(run),
-                rows.unended_run(agent, thread) if soon else None,
-                rows.policy(agent),
-                rows.process(mine),
-                rows.now,
-            )
-        )
-        self._learn(version)
-        if found is not None and found.state is RunState.RUNNING and found.process != mine:
-            self.bury_dead()
-        process = mine if row is not None and row.alive(now) else self.living_process()
-        entry = Entry(run, agent, process, workflow, input, owner, versions, ticket, thread)
-        if soon and found is None and before is None:
-            return at_once(lambda: self._begin_soon(entry, now))
-        self.entering(run)
-        try:
-            granted = self.store.write(enter_run(entry, self.ids, self.run_key))
-        except BaseException:
-            self.entered(run, None)
-            raise
-        granted.add_done_callback(lambda done: self.entered(run, None if done.exception() else done.result()))
-        return granted
-
-    def _begin_soon(self, entry: Entry, now: datetime) -> PassGrant:
-        """Enter a new run of a thread that is at nothing: the store need not be asked, and its first action follows.
-
-        Where another process was quicker, whatever is proposed in this pass is refused.
-        """
-        run = begun(entry, now)
-        grant = PassGrant(run, self.run_key(run.id), ())
-        self.entering(run.id)
-        self.entered(run.id, grant)
-        written = self.write_soon(enter_run(entry, self.ids, self.run_key))
-        written.add_done_callback(lambda done: self.left(run.id, run.pass_no) if done.exception() else None)
-        return grant
-
-    def create(
-        self,
-        run: RunId,
-        *,
-        agent: str,
-        workflow: str,
-        input: bytes,
-        owner: str = "",
-        versions: Versions = Versions(),
-        ticket: Ticket | None = None,
-    ) -> Future[Run]:
-        entry = Entry(run, agent, None, workflow, input, owner, versions, ticket)
-        return then(self.store.write(enter_run(entry, self.ids, self.run_key)), lambda grant: grant.run)
-
-    def run_key(self, run: RunId) -> bytes:
-        return documents.run_key(self.store.namespace_key, run)
-
-    def leave(self, run: RunId, pass_no: int, report: PassReport, *, soon: bool = False) -> Future[Run]:
-        self._say_unsaid()
-        write = self.write_soon if soon else self.store.write
-        try:
-            left = write(leave_run(run, pass_no, self.process, report, self.ids))
-        except BaseException:
-            self.left(run, pass_no)
-            raise
-        left.add_done_callback(lambda _: self.left(run, pass_no))
-        return left
-
-    def finish(self, run: RunId) -> None:
-        self.write_soon(finish_run(run, self.ids))
-
-    def run(self, run: RunId) -> Run | None:
-        return self.snapshot(lambda rows: rows.run(run))
-
-    def unended_run(self, agent: str, thread: str) -> Run | None:
-        return self.snapshot(lambda rows: rows.unended_run(agent, thread))
-
-    def open_cards(self, run: RunId) -> tuple[Interrupt, ...]:
-        def query(rows: Rows) -> tuple[Interrupt, ...]:
-            named = (rows.interrupt(each.interrupt) for each in rows.actions_of_run(run) if each.interrupt is not None)
-            return tuple(card for card in named if card is not None and card.open)
-
-        return self.store.read(query)
-
-    def decisions(self, run: RunId) -> tuple[tuple[str, Decision], ...]:
-        return self.store.read(
-            lambda rows: tuple(
-                (action.tool, decision)
-                for action in rows.actions_of_run(run)
-                for decision in rows.decisions_of_action(action.id)
-            )
-        )
-
-    def decisions_about(self, action: ActionId) -> tuple[Decision, ...]:
-        return self.store.read(lambda rows: tuple(rows.decisions_of_action(action)))
-
-    def wait_for_change(self, timeout: float) -> bool:
-        return self.store.wait_for_change(timeout)
-
-    def arguments(self, action: ActionId) -> Json:
-        return self.store.read(lambda rows: stored_arguments(rows, known(rows, action)))
-
-    def shown(self, action: ActionId) -> Json:
-        found = self.store.read(lambda rows: action_of(rows, action))
-        assert found is not None, "only recorded actions are told of"
-        return cast("Json", dict(found.current.arguments))
-
-    def put_blobs(self, tree: Json) -> Json:
-        small, blobs = spill(tree, BLOB_LIMIT, blob_digest)
-        if blobs:
-            self.store.write(lambda _: Change(None, blobs=blobs)).result()
-        return small
-
-    def blob(self, digest: str) -> bytes:
-        return self.store.read(lambda rows: stored_blob(rows, digest))
-
-    def url(self, interrupt: Interrupt) -> str:
-        return self._url_of(interrupt)
-
-    # -- Gate ---------------------------------------------------------------------------------
 
     def is_free(self, spec: ToolSpec) -> bool:
         return self._tool(spec)[1]
@@ -317,9 +160,11 @@ class InProcessGate(Holder):
             return True
         return False
 
-    def _learn(self, version: PolicyVersion | None, content: bytes = b"") -> None:
-        if self.rulings.learn(version, content):
+    def _learn(self, version: PolicyVersion | None, content: bytes = b"") -> bool:
+        news = super()._learn(version, content)
+        if news:
             self._tools.clear()  # what was free under the policies known before may not be by now
+        return news
 
     def park(self, action: ActionId, process: ProcessId, why: str = "") -> Future[Standing]:
         return self.store.write(park(action, process, why, self.ids))
@@ -368,33 +213,6 @@ class InProcessGate(Holder):
 
     def settle(self, action: ActionId, process: ProcessId, fence: int, outcome: Outcome) -> Future[Standing]:
         return self._say(settle(action, process, fence, outcome, self.ids))
-
-    def _say(self, unit: Unit[A]) -> Future[A]:
-        """Write an outcome. One that the store fails to take is kept here, and told again before anything follows."""
-
-        def keep(error: BaseException | None) -> None:
-            if isinstance(error, StoreError) and error.code not in _NO_MENDING:
-                with self._saying:
-                    self._unsaid.append(unit)
-
-        try:
-            said = self.store.write(unit)
-        except StoreError as error:
-            keep(error)
-            raise
-        said.add_done_callback(lambda done: keep(done.exception()))
-        return said
-
-    def _say_unsaid(self) -> None:
-        with self._saying:
-            kept, self._unsaid = self._unsaid, []
-        for unit in kept:
-            with suppress(StoreError):
-                self._say(unit)
-
-    def give_up_strays(self) -> int:
-        self._say_unsaid()
-        return super().give_up_strays()
 
     def probed(self, action: ActionId, process: ProcessId, happened: bool, result: Outcome | None) -> Future[Standing]:
         return self.store.write(probed(action, process, happened, result, self.ids))
