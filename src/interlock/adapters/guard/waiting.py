@@ -71,6 +71,8 @@ class Waiting:
             "Standing",
             (yield self._gate.park(action.id, request.process, f"it is not known whether {action.tool} happened")),
         )
+        if parked.action.state is not ActionState.IN_DOUBT:
+            return parked  # somebody was quicker and found out: no card is open, and nobody would wake the run
         return (yield from self.wait_or_park(scope, parked, f"it is not known whether {action.tool} happened", cause))
 
     def wait_or_park(
