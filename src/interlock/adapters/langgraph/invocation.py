@@ -52,7 +52,7 @@ class NodeFrame(Frame):
     __slots__ = ("invocation", "spot", "threads")
 
     def __init__(self, invocation: Invocation, threads: Threads, spot: Spot, outer: Frame) -> None:
-        scope = threads.scope(invocation.pass_, spot.scope)
+        scope = threads.scope(invocation.pass_, spot.scope, spot.execution)
         super().__init__(scope, outer.inside, outer.parent, running_task())
         self.locate = self._here
         self.invocation = invocation

@@ -49,6 +49,27 @@ class Spot:
         """The name of what this very task does."""
         return f"{self.path}:{self.task}"
 
+    @property
+    def call(self) -> object:
+        """What is one and the same object in all that one call of a graph does, graphs inside it included; or None."""
+        return getattr(self.configurable.get("__pregel_runtime"), "control", None)
+
+    @property
+    def execution(self) -> object:
+        """What is one and the same object in one execution of the task, and another when it is tried again; or None."""
+        return getattr(self.configurable.get("__pregel_runtime"), "execution_info", None)
+
+    def count_anew(self) -> None:
+        """Have what the task starts (a `@task`, a graph) be named from the start again, where the task is tried again.
+
+        LangGraph does so when the task is resumed, and names what a second attempt starts as if it were more of it.
+        """
+        if getattr(self.execution, "node_attempt", 1) > 1:
+            pad = self.configurable.get("__pregel_scratchpad")
+            for counter in (getattr(pad, "call_counter", None), getattr(pad, "subgraph_counter", None)):
+                if hasattr(counter, "_counter"):
+                    cast("Any", counter)._counter = None  # noqa: SLF001  LangGraph has no other way
+
     def messages(self) -> Sequence[AnyMessage]:
         """The conversation so far, or nothing where the graph keeps none."""
         try:

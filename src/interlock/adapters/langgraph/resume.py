@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -47,6 +48,10 @@ Opening = Callable[[], AbstractAsyncContextManager[Any]]
 
 WAITED_FOR = (ActionState.HELD, ActionState.CLEARED, ActionState.IN_DOUBT)
 """States of actions that a run may be waiting for."""
+
+
+_handed_on: ContextVar[list[Pass] | None] = ContextVar("interlock_handed_on", default=None)
+"""The pass that a worker has entered for the call of the graph that it makes next; that call takes it out."""
 
 
 class Registration:
@@ -87,10 +92,11 @@ class Registration:
                 "Start a worker with that version, or name it in accepts=.",
             )
         config: RunnableConfig = {"configurable": {**kept.get("configurable", {}), "thread_id": run.thread}}
-        pass_ = self.threads.enter(Whose(run.id, self.name, run.thread, self.name, run.input))
+        pass_ = self.threads.enter(Whose(run.id, self.name, run.thread, self.name, run.input), object())
+        token = _handed_on.set([pass_])
         try:
             if self._opening is not None or kept.get("asynchronous"):
-                _in_a_loop(lambda: self._resume_async(pass_, config))
+                _in_a_loop(copy_context(), lambda: self._resume_async(pass_, config))
             else:
                 stand = self.graph.get_state(config) if self.observer.has_any(pass_) else None
                 given, update = self._given(pass_, stand)
@@ -100,6 +106,8 @@ class Registration:
         except BaseException:
             self.threads.leave(pass_, PassReport(PassEnd.WAITING, seen=frozenset(pass_.seen), broken=True))
             raise
+        finally:
+            _handed_on.reset(token)
         self.threads.leave(pass_)
         return self.guards.runtime.run(run.id) or run
 
@@ -156,8 +164,10 @@ class Registration:
         input, whose = self._whose(graph, input, config, merged, asynchronous)
         if whose is None:
             return input, None
-        pass_ = self.threads.enter(whose)
-        return input, Invocation(pass_)
+        given = _handed_on.get()
+        if given and given[-1].run_id == whose.run:
+            return input, Invocation(self.threads.join(given.pop()))
+        return input, Invocation(self.threads.enter(whose, object()))
 
     def _whose(
         self, graph: Any, input: Any, config: RunnableConfig | None, merged: Mapping[str, Any], asynchronous: bool
@@ -221,7 +231,9 @@ class Registration:
             with border(spot.task):
                 yield
             return
+        spot.count_anew()
         invocation.entered = True
+        self.threads.known_as(invocation.pass_, spot.call)
         inner = NodeFrame(invocation, self.threads, spot, frame)
         with border(spot.task) as around, entered(inner):
             try:
@@ -229,6 +241,7 @@ class Registration:
             except GraphInterrupt as pause:
                 invocation.met(spot.path.rpartition("|")[2], pause)
                 raise
+            invocation.pass_.made.take(inner.scope.path)  # it came to its end, and is not executed again
             closed = inner.scope.closed
             if closed is not None:
                 around.note(closed)
@@ -298,7 +311,7 @@ def agents_in(module: Mapping[str, object], guards: Guards) -> Iterator[tuple[st
                 yield name, found
 
 
-def _in_a_loop(make: Callable[[], Any]) -> None:
+def _in_a_loop(context: Context, make: Callable[[], Any]) -> None:
     """Run a coroutine to its end, in a thread of its own where this one has a running loop."""
     try:
         asyncio.get_running_loop()
@@ -306,4 +319,4 @@ def _in_a_loop(make: Callable[[], Any]) -> None:
         asyncio.run(make())
         return
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: asyncio.run(make())).result()
+        pool.submit(context.run, lambda: asyncio.run(make())).result()

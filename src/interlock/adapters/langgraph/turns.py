@@ -28,7 +28,7 @@ class Turns:
     def supersede(self, spot: Spot) -> None:
         """A turn of the conversation begins: what an earlier one left held is ended by that."""
         if current() is None:
-            with self._threads.within(self.whose(spot)):
+            with self._threads.within(self.whose(spot), spot.call):
                 pass
 
     def ended(self, spot: Spot) -> None:
