@@ -20,6 +20,9 @@ from interlock.adapters.langgraph.knowing import Known
 from interlock.domain.errors import CallError
 from interlock.domain.ids import CallKey, RunId
 
+LONGEST_AGENT = 40
+"""Characters of an agent's name that stand in the names of its runs; of a longer one a hash stands beside them."""
+
 LONGEST_THREAD = 120
 """Characters of a thread's id that stand in the name of its runs; a longer one is hashed."""
 
@@ -48,6 +51,16 @@ class Spot:
     def scope(self) -> str:
         """The name of what this very task does."""
         return f"{self.path}:{self.task}"
+
+    @property
+    def inside(self) -> str:
+        """A short name of this very start of a graph inside another one; it stays the same when that is resumed."""
+        return _short(str(self.configurable.get("checkpoint_ns") or "").rpartition("|")[0], 8)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the graph goes on from where it stood, and was not given new input."""
+        return bool(self.configurable.get("__pregel_resuming"))
 
     @property
     def call(self) -> object:
@@ -124,7 +137,8 @@ def turn_of(messages: Sequence[AnyMessage]) -> str:
 def run_name(agent: str, thread: str, turn: str) -> RunId:
     """The run that one input of a thread is. The same in every process that sees the same state."""
     shown = thread if len(thread) <= LONGEST_THREAD and thread.isprintable() else _short(thread, 32)
-    return RunId(f"{agent[:40]}:{shown}/{_short(turn, 8)}")
+    named = agent if len(agent) <= LONGEST_AGENT else f"{agent[:LONGEST_AGENT]}~{_short(agent, 8)}"
+    return RunId(f"{named}:{shown}/{_short(turn, 8)}")
 
 
 def _short(text: str, length: int) -> str:
