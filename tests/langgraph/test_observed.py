@@ -15,6 +15,7 @@ from tests.langgraph.kinds import GO, THREAD, hand_written
 from tests.langgraph.scripted import ScriptedModel, calls, says
 
 from interlock import Interlock
+from interlock.domain.errors import RunError
 from interlock.langgraph import register
 from interlock.testing import Rehearsal, modify, reject, respond
 
@@ -292,3 +293,52 @@ def test_a_hand_written_graph_without_guarded_tools_needs_nothing_of_ours(stage:
     register(stage.il, graph, name="chat")
     graph.invoke(GO, THREAD)
     assert stage.il.kernel.runs()[0].state == "finished"
+
+
+def asking_twice(il: Interlock, *questions: str) -> Any:
+    builder = StateGraph(Plan)
+    builder.add_node("ask", lambda _: {"done": [interrupt(each) for each in questions]})
+    builder.add_edge(START, "ask")
+    return register(il, builder.compile(checkpointer=InMemorySaver()), name="asker")
+
+
+@pytest.mark.parametrize("by", ["application", "worker"])
+@pytest.mark.parametrize("questions", [("really?",), ("really?", "really?"), ("this?", "that?")])
+def test_each_answer_reaches_its_own_question_whoever_goes_on(
+    stage: Rehearsal, questions: tuple[str, ...], by: str
+) -> None:
+    graph = asking_twice(stage.il, *questions)
+    graph.invoke({}, THREAD)
+    graph.invoke(None, THREAD)  # too early: it only asks again
+    for number, _ in enumerate(questions):
+        assert len(stage.reviewer.open()) == 1
+        assert [str(run.state) for run in stage.il.kernel.runs()] == ["waiting"]
+        stage.reviewer.decide(respond(f"answer {number}"))
+        if by == "worker":
+            stage.go_on()
+        else:
+            graph.invoke(None, THREAD)
+    assert state(graph)["done"] == [f"answer {number}" for number, _ in enumerate(questions)]
+    assert [str(run.state) for run in stage.il.kernel.runs()] == ["finished"]
+
+
+def test_an_application_hands_an_answer_over_in_asynchronous_code(stage: Rehearsal) -> None:
+    graph = asking_twice(stage.il, "really?")
+
+    async def job() -> None:
+        await graph.ainvoke({}, THREAD)
+        await asyncio.to_thread(stage.reviewer.decide, respond("yes"))
+        await graph.ainvoke(None, THREAD)
+
+    asyncio.run(job())
+    assert state(graph)["done"] == ["yes"]
+
+
+def test_a_no_at_a_fixed_stop_also_stops_an_application_that_goes_on(stage: Rehearsal) -> None:
+    done: list[str] = []
+    graph = stopping_graph(stage.il, InMemorySaver(), done)
+    graph.invoke({}, THREAD)
+    stage.reviewer.decide(reject("no"))
+    with pytest.raises(RunError):
+        graph.invoke(None, THREAD)
+    assert done == []

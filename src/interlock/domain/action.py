@@ -322,6 +322,20 @@ class PastCall:
     outcome: Json = None
 
 
+def past_action(action: Action) -> PastCall:
+    """An action as a call that was made before."""
+    return PastCall(
+        action.call_key,
+        action.scope,
+        action.seq,
+        action.tool,
+        action.id,
+        action.state,
+        action.retried,
+        gone=action.refusal in (RefusalKind.WITHDRAWN, RefusalKind.SUPERSEDED),
+    )
+
+
 def call_key(
     run_key: bytes,
     scope: str,

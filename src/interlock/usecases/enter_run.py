@@ -152,6 +152,12 @@ def _same_job(run: Run, entry: Entry) -> None:
 
 def _may_enter(rows: Rows, run: Run) -> None:
     if run.state is RunState.CANCELLED:
+        if run.thread:
+            raise RunError(
+                "cancelled",
+                f"run {run.id} was ended: it was cancelled, or its conversation went on without it",
+                "Send new input. Two agents that use the same thread ids need different names.",
+            )
         raise RunError("cancelled", f"run {run.id} was cancelled", "Start a new run under another key.")
     if run.state is RunState.DIVERGED and not run.accept_divergence:
         raise RunError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from interlock.canonical import Json
-from interlock.domain.action import Action, ActionState, PastCall, RefusalKind
+from interlock.domain.action import Action, ActionState, PastCall, RefusalKind, past_action
 from interlock.domain.commands import AskPeople, LoseLease, TryAnew
 from interlock.domain.errors import RunError
 from interlock.domain.events import EventType
@@ -46,19 +46,7 @@ def frozen(rows: Rows, agent: str, tool: str, run: RunId) -> Freeze | None:
 
 def past_calls(rows: Rows, run: RunId) -> tuple[PastCall, ...]:
     """Every call that earlier passes of the run made, in order."""
-    calls = [
-        PastCall(
-            action.call_key,
-            action.scope,
-            action.seq,
-            action.tool,
-            action.id,
-            action.state,
-            action.retried,
-            gone=action.refusal in (RefusalKind.WITHDRAWN, RefusalKind.SUPERSEDED),
-        )
-        for action in rows.actions_of_run(run)
-    ]
+    calls = [past_action(action) for action in rows.actions_of_run(run)]
     for event in rows.free_calls(run):
         body, decided = event.body, event.type is EventType.AGENT_DECIDED
         calls.append(

@@ -14,7 +14,7 @@ from interlock.adapters.guard.places import Called, Pass, Scope
 from interlock.adapters.guard.tool import Tool, earlier_forms, encode
 from interlock.domain.action import PastCall, arguments_bytes, call_key
 from interlock.domain.errors import CallError
-from interlock.domain.ids import RunId
+from interlock.domain.ids import CallKey, RunId
 from interlock.ports.runtime import Runtime
 from interlock.schema import Json, decode_result, encode_result, fill
 
@@ -47,7 +47,7 @@ class Free(Frame):
         plain = type(values) is tuple
         self._encoded: dict[str, Any] | None = None if plain else encode(tool, cast("dict[str, object]", values))
         pass_ = scope.pass_
-        if pass_.history:
+        if scope.matched:
             self._match(pass_)
             return
         # Nothing to match yet: only the how-manieth time must be counted now.
@@ -114,6 +114,8 @@ class Free(Frame):
             self._result = _Encoded(pair)
         else:
             self._result = value
+        if self.outer.keeps:
+            self.outer.pass_.made.keep(self.outer.path, self)
         return not self.outer.pass_.grant.over
 
     def raised(self, error: Exception) -> bool:
@@ -122,7 +124,19 @@ class Free(Frame):
             raise self.closed from error
         self._result = None
         self.failure = self.outer.pass_.unsaid.failure(self.spec_tool.spec, error, lambda: self.arguments)
+        if self.outer.keeps:
+            self.outer.pass_.made.keep(self.outer.path, self)
         return not self.outer.pass_.grant.over
+
+    def as_past(self, find: object) -> PastCall:
+        """What a later pass would know of it, once its record is written."""
+        del find
+        body: dict[str, Json] = {"arguments": self.arguments, "sensitive": list(self.sensitive)}
+        if self.failure is not None:
+            body["failure"] = self.failure
+        else:
+            body["result"], body["stored"] = self.outcome()
+        return PastCall(CallKey(self.call_key()), self.path, self.seq, self.tool, outcome=body)
 
     # -- as the gate's FreeCall ---------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
+from interlock.adapters.guard.made import Find, Made, Proposed, known_of
 from interlock.adapters.guard.outcomes import call_text
 from interlock.adapters.guard.sensitive import Unsaid
 from interlock.domain.action import PastCall, call_key
@@ -67,7 +68,7 @@ class Place(NamedTuple):
 class Scope:
     """A stretch of code in which calls come in order. `path` is its name, unique in the run."""
 
-    __slots__ = ("_counts", "_names", "closed", "expected", "parent", "pass_", "path", "placed")
+    __slots__ = ("_counts", "_names", "closed", "expected", "keeps", "matched", "parent", "pass_", "path", "placed")
 
     def __init__(self, pass_: Pass, path: str, parent: Scope | None) -> None:
         self.pass_ = pass_
@@ -75,6 +76,9 @@ class Scope:
         self.parent = parent
         self.closed: Interrupted | None = None
         self.expected = {past.call_key: past for past in pass_.history.get(path, ()) if not past.gone}
+        # Whether there is anything to match calls with, and whether they are kept to be matched in this very pass.
+        self.matched = bool(pass_.grant.calls) or (parent is not None and parent.matched)
+        self.keeps = parent is not None and parent.keeps
         self.placed: set[str] = set()
         self._counts: dict[object, int] = {}
         self._names: dict[str, int] = {}
@@ -157,6 +161,7 @@ class Pass:
         self.known: dict[str, PastCall] = {past.call_key: past for past in grant.calls}
         self.seq = self.last_recorded = max((past.seq for past in grant.calls), default=0)
         self.seen: set[str] = set()
+        self.made = Made()
         self.first_attempt: dict[str, str] = {}
         self.joins: dict[tuple[str, str, bytes], Join] = {}
         self.waits_for: list[InterruptId] = []
@@ -262,8 +267,27 @@ class Pass:
             self.seen.add(key)
             scope.expected.pop(key, None)
             if past is None or not past.retried:
+                if scope.keeps:
+                    self.made.keep(scope.path, Proposed(self.run_id, key))
                 return Place(key, past.seq if past is not None else self.next_seq(), past)
             attempt += 1
+
+    def again(self, before: Scope, find: Find) -> Scope:
+        """The scope anew, for code that is executed again within this pass: its calls are matched as in a later pass.
+
+        What has closed the scope keeps it closed.
+        """
+        taken = self.made.take(before.path)
+        with self.lock:
+            for path, calls in taken.items():
+                known = known_of(calls, find)
+                earlier = {past.call_key: past for past in self.history.get(path, ())}
+                self.known.update(known)
+                self.history[path] = list({**earlier, **known}.values())
+                self.last_recorded = max([self.last_recorded, *(past.seq for past in known.values())])
+            made = Scope(self, before.path, before.parent)
+            made.closed, made.matched, made.keeps = before.closed, True, before.keeps
+            return made
 
     def inner_path(self, scope: Scope, tool: str, key: str) -> str:
         """The path of the scope inside an execution: the same one for every attempt of that call."""

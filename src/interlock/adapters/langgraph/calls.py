@@ -236,9 +236,11 @@ class Calls:
             pass_ = outer.scope.pass_
         else:
             require_pausable(spot, tool.name)
-            pass_ = self.threads.enter(self.turns.whose(spot, body.is_async), soon=True)
+            pass_ = self.threads.enter(self.turns.whose(spot, body.is_async), spot.call, soon=True)
         try:
-            scope = outer.scope if outer is not None and joined else self.threads.scope(pass_, spot.scope)
+            scope = (
+                outer.scope if outer is not None and joined else self.threads.scope(pass_, spot.scope, spot.execution)
+            )
             named, message = None, None
             if call.id is not None:
                 acts, retries = not self._is_free(tool.sync), self.retries(spot, call.id)

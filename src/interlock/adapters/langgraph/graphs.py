@@ -32,9 +32,12 @@ class Registered(Protocol):
     """Who is told of a graph's calls and nodes."""
 
     def begin(
-        self, graph: Any, input: Any, config: RunnableConfig | None, asynchronous: bool = False
+        self, graph: Any, input: Any, config: RunnableConfig | None, loop: asyncio.AbstractEventLoop | None = None
     ) -> tuple[Any, Invocation | None]:
-        """A call begins; answers the input to go on with, and the call's pass if it is one."""
+        """A call begins; answers the input to go on with, and the call's pass if it is one.
+
+        `loop` is that of an asynchronous call; this is then called in a thread beside it.
+        """
         ...
 
     def end(self, graph: Any, config: RunnableConfig | None, call: Invocation, error: BaseException | None) -> None:
@@ -235,7 +238,7 @@ def _stream(self: Any, input: Any, config: RunnableConfig | None = None, **kwarg
 async def _astream(self: Any, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
     """Run the graph as one pass of its run."""
     registered: Registered = vars(self)[REGISTRATION]
-    input, call = await asyncio.to_thread(registered.begin, self, input, config, True)
+    input, call = await asyncio.to_thread(registered.begin, self, input, config, asyncio.get_running_loop())
     if call is not None:
         kwargs = _kept_at_once(kwargs)
     chunks = _bare_kind(self).astream(self, input, config, **kwargs)

@@ -17,6 +17,7 @@ from langgraph.types import Interrupt
 from interlock.adapters.guard.frames import Frame, running_task
 from interlock.adapters.guard.places import Pass
 from interlock.adapters.langgraph.borders import is_ours
+from interlock.adapters.langgraph.edited import Edited
 from interlock.adapters.langgraph.places import Spot, here
 from interlock.adapters.langgraph.threads import Threads
 
@@ -28,6 +29,7 @@ class Invocation:
     pass_: Pass
     entered: bool = False
     foreign: dict[str, tuple[str, Interrupt]] = field(default_factory=dict[str, tuple[str, Interrupt]])
+    edited: Edited = field(default_factory=Edited)
 
     def met(self, node: str, pause: GraphInterrupt) -> None:
         """Remember what a pause of others asks; it comes by at every border around the node that made it."""
@@ -52,7 +54,8 @@ class NodeFrame(Frame):
     __slots__ = ("invocation", "spot", "threads")
 
     def __init__(self, invocation: Invocation, threads: Threads, spot: Spot, outer: Frame) -> None:
-        scope = threads.scope(invocation.pass_, spot.scope)
+        scope = threads.scope(invocation.pass_, invocation.edited.scope_name(spot), spot.execution)
+        invocation.edited.expect(spot, scope)
         super().__init__(scope, outer.inside, outer.parent, running_task())
         self.locate = self._here
         self.invocation = invocation

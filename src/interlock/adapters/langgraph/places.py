@@ -20,6 +20,9 @@ from interlock.adapters.langgraph.knowing import Known
 from interlock.domain.errors import CallError
 from interlock.domain.ids import CallKey, RunId
 
+LONGEST_AGENT = 40
+"""Characters of an agent's name that stand in the names of its runs; of a longer one a hash stands beside them."""
+
 LONGEST_THREAD = 120
 """Characters of a thread's id that stand in the name of its runs; a longer one is hashed."""
 
@@ -48,6 +51,37 @@ class Spot:
     def scope(self) -> str:
         """The name of what this very task does."""
         return f"{self.path}:{self.task}"
+
+    @property
+    def inside(self) -> str:
+        """A short name of this very start of a graph inside another one; it stays the same when that is resumed."""
+        return _short(str(self.configurable.get("checkpoint_ns") or "").rpartition("|")[0], 8)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the graph goes on from where it stood, and was not given new input."""
+        return bool(self.configurable.get("__pregel_resuming"))
+
+    @property
+    def call(self) -> object:
+        """What is one and the same object in all that one call of a graph does, graphs inside it included; or None."""
+        return getattr(self.configurable.get("__pregel_runtime"), "control", None)
+
+    @property
+    def execution(self) -> object:
+        """What is one and the same object in one execution of the task, and another when it is tried again; or None."""
+        return getattr(self.configurable.get("__pregel_runtime"), "execution_info", None)
+
+    def count_anew(self) -> None:
+        """Have what the task starts (a `@task`, a graph) be named from the start again, where the task is tried again.
+
+        LangGraph does so when the task is resumed, and names what a second attempt starts as if it were more of it.
+        """
+        if getattr(self.execution, "node_attempt", 1) > 1:
+            pad = self.configurable.get("__pregel_scratchpad")
+            for counter in (getattr(pad, "call_counter", None), getattr(pad, "subgraph_counter", None)):
+                if hasattr(counter, "_counter"):
+                    cast("Any", counter)._counter = None  # noqa: SLF001  LangGraph has no other way
 
     def messages(self) -> Sequence[AnyMessage]:
         """The conversation so far, or nothing where the graph keeps none."""
@@ -103,7 +137,8 @@ def turn_of(messages: Sequence[AnyMessage]) -> str:
 def run_name(agent: str, thread: str, turn: str) -> RunId:
     """The run that one input of a thread is. The same in every process that sees the same state."""
     shown = thread if len(thread) <= LONGEST_THREAD and thread.isprintable() else _short(thread, 32)
-    return RunId(f"{agent[:40]}:{shown}/{_short(turn, 8)}")
+    named = agent if len(agent) <= LONGEST_AGENT else f"{agent[:LONGEST_AGENT]}~{_short(agent, 8)}"
+    return RunId(f"{named}:{shown}/{_short(turn, 8)}")
 
 
 def _short(text: str, length: int) -> str:

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -23,6 +24,7 @@ from interlock.adapters.guard.guards import Guards
 from interlock.adapters.guard.places import Pass
 from interlock.adapters.guard.tool import Duration, duration
 from interlock.adapters.langgraph.borders import border
+from interlock.adapters.langgraph.edited import edited, has_nodes_calls
 from interlock.adapters.langgraph.graphs import REGISTRATION, agent_of, attach, configurable
 from interlock.adapters.langgraph.intercept import Guarding
 from interlock.adapters.langgraph.invocation import (
@@ -47,6 +49,10 @@ Opening = Callable[[], AbstractAsyncContextManager[Any]]
 
 WAITED_FOR = (ActionState.HELD, ActionState.CLEARED, ActionState.IN_DOUBT)
 """States of actions that a run may be waiting for."""
+
+
+_handed_on: ContextVar[list[Pass] | None] = ContextVar("interlock_handed_on", default=None)
+"""The pass that a worker has entered for the call of the graph that it makes next; that call takes it out."""
 
 
 class Registration:
@@ -87,48 +93,61 @@ class Registration:
                 "Start a worker with that version, or name it in accepts=.",
             )
         config: RunnableConfig = {"configurable": {**kept.get("configurable", {}), "thread_id": run.thread}}
-        pass_ = self.threads.enter(Whose(run.id, self.name, run.thread, self.name, run.input))
+        pass_ = self.threads.enter(Whose(run.id, self.name, run.thread, self.name, run.input), object())
+        token = _handed_on.set([pass_])
         try:
             if self._opening is not None or kept.get("asynchronous"):
-                _in_a_loop(lambda: self._resume_async(pass_, config))
+                _in_a_loop(copy_context(), lambda: self._resume_async(config))
             else:
-                stand = self.graph.get_state(config) if self.observer.has_any(pass_) else None
-                given, update = self._given(pass_, stand)
-                if update is not None:
-                    self.graph.update_state(config, update)
-                self.graph.invoke(given, config, durability="sync")
+                self.graph.invoke(None, config, durability="sync")
         except BaseException:
             self.threads.leave(pass_, PassReport(PassEnd.WAITING, seen=frozenset(pass_.seen), broken=True))
             raise
+        finally:
+            _handed_on.reset(token)
         self.threads.leave(pass_)
         return self.guards.runtime.run(run.id) or run
 
-    async def _resume_async(self, pass_: Pass, config: RunnableConfig) -> None:
+    async def _resume_async(self, config: RunnableConfig) -> None:
         async with AsyncExitStack() as stack:
             graph: Any = self.graph
             if self._opening is not None:
                 graph = self.attach(await stack.enter_async_context(self._opening()))
-            stand = await graph.aget_state(config) if self.observer.has_any(pass_) else None
-            given, update = await asyncio.to_thread(self._given, pass_, stand)
-            if update is not None:
-                await graph.aupdate_state(config, update)
-            await graph.ainvoke(given, config, durability="sync")
+            await graph.ainvoke(None, config, durability="sync")
 
-    def _given(self, pass_: Pass, stand: Any) -> tuple[Command[Any] | None, dict[str, Any] | None]:
-        """What a graph is given to go on with: answers to its own pauses by their ids, and what goes into its state."""
-        if stand is None:
-            return None, None
+    def _given(self, graph: _Graph, call: Invocation, input: Any, config: RunnableConfig | None, worker: bool) -> Any:
+        """What a graph is given to go on with: answers to its own pauses by their ids; what goes into its state is put.
+
+        Only `None` is made into more. An application that gives a `Command` says itself how the graph goes on.
+        """
+        pass_ = call.pass_
+        observed = self.observer.has_any(pass_) and input is None
+        if not observed and not has_nodes_calls(pass_):
+            return input
+        stand = graph.state(config)
+        call.edited = edited(stand, graph.state)
+        if not observed:
+            return input
         answers = self.observer.answers(pass_, stand.interrupts)
         if answers:
-            return Command(resume=answers), None
-        told = {} if stand.interrupts else self._told_at_stop(pass_, stand)
-        return None, {self.observer.watching.decision_key: told} if told else None
+            return Command(resume=answers)
+        if not stand.interrupts and graph.has_stops:
+            told = self._told_at_stop(pass_, stand, worker)
+            if told:
+                graph.update(config, {self.observer.watching.decision_key: told})
+        return None
 
-    def _told_at_stop(self, pass_: Pass, stand: Any) -> Mapping[str, Any]:
-        """What people said where the graph stands at a fixed stop. Without a key to put it under, a no ends the run."""
+    def _told_at_stop(self, pass_: Pass, stand: Any, worker: bool) -> Mapping[str, Any]:
+        """What people said where the graph stands at a fixed stop. Without a key to put it under, a no ends the run.
+
+        Where nobody has answered, a worker does not go on; an application that does takes the stop as its own.
+        """
         checkpoint = stand.config["configurable"].get("checkpoint_id", "")
         for node in stand.next:
-            told = self.observer.stop(pass_, node, checkpoint, stand.values)
+            told_at = self.observer.stop if worker else self.observer.stop_answer
+            told = told_at(pass_, node, checkpoint, stand.values)
+            if told is None and not worker:
+                continue
             if told is None:
                 raise RunError("still_waiting", f"{self.name} stands before {node}, and nobody has answered")
             if self.observer.watching.decision_key:
@@ -146,30 +165,38 @@ class Registration:
         return graph
 
     def begin(
-        self, graph: Any, input: Any, config: RunnableConfig | None, asynchronous: bool = False
+        self, graph: Any, input: Any, config: RunnableConfig | None, loop: asyncio.AbstractEventLoop | None = None
     ) -> tuple[Any, Invocation | None]:
         """Enter the run of a call; the input as it is to be given on. No pass inside another graph."""
         merged = configurable(graph, config)
         thread = merged.get("thread_id")
         if thread is None or nested(config) or graph.checkpointer is None or isinstance(graph.checkpointer, bool):
             return input, None
-        input, whose = self._whose(graph, input, config, merged, asynchronous)
+        fresh = input is not None and not isinstance(input, Command)
+        stands = _Graph(graph, loop)
+        input, whose = self._whose(stands, input, config, merged)
         if whose is None:
             return input, None
-        pass_ = self.threads.enter(whose)
-        return input, Invocation(pass_)
+        handed = _handed_on.get()
+        worker = bool(handed) and handed[-1].run_id == whose.run
+        call = Invocation(self.threads.join(handed.pop()) if worker and handed else self.threads.enter(whose, object()))
+        try:
+            return (input if fresh else self._given(stands, call, input, config, worker)), call
+        except BaseException:
+            self.threads.leave(call.pass_, PassReport(PassEnd.WAITING, seen=_waited_for(call.pass_)))
+            raise
 
     def _whose(
-        self, graph: Any, input: Any, config: RunnableConfig | None, merged: Mapping[str, Any], asynchronous: bool
+        self, graph: _Graph, input: Any, config: RunnableConfig | None, merged: Mapping[str, Any]
     ) -> tuple[Any, Whose | None]:
         thread = str(merged["thread_id"])
-        kept = kept_input(thread, merged, asynchronous=asynchronous, version=self.version)
+        kept = kept_input(thread, merged, asynchronous=graph.loop is not None, version=self.version)
         fresh = input is not None and not isinstance(input, Command)
         if fresh:
             input, turn = with_turn(input)
             run = run_name(self.name, thread, turn or uuid.uuid4().hex)
         elif merged.get("checkpoint_id"):
-            messages = graph.get_state(config).values.get("messages", ())
+            messages = graph.state(config).values.get("messages", ())
             run = run_name(self.name, thread, turn_of(messages))
         else:
             found = self.guards.runtime.unended_run(self.name, thread)
@@ -207,6 +234,9 @@ class Registration:
             checkpoint = stand.config["configurable"].get("checkpoint_id", "")
             for node in stand.next:
                 self.observer.stop(pass_, node, checkpoint, stand.values)
+        if call.foreign and not pass_.parked:
+            # Answered meanwhile: the graph stands there until somebody hands that over.
+            return PassReport(PassEnd.WAITING, seen=frozenset(pass_.seen), broken=True)
         return standing_report(pass_) if pass_.parked else None
 
     @contextmanager
@@ -221,7 +251,9 @@ class Registration:
             with border(spot.task):
                 yield
             return
+        spot.count_anew()
         invocation.entered = True
+        self.threads.known_as(invocation.pass_, spot.call)
         inner = NodeFrame(invocation, self.threads, spot, frame)
         with border(spot.task) as around, entered(inner):
             try:
@@ -229,9 +261,40 @@ class Registration:
             except GraphInterrupt as pause:
                 invocation.met(spot.path.rpartition("|")[2], pause)
                 raise
+            invocation.pass_.made.take(inner.scope.path)  # it came to its end, and is not executed again
             closed = inner.scope.closed
             if closed is not None:
                 around.note(closed)
+
+
+class _Graph:
+    """A graph as its state is read and written before it is called: from a thread beside the `loop` it is called in."""
+
+    def __init__(self, graph: Any, loop: asyncio.AbstractEventLoop | None) -> None:
+        self.graph = graph
+        self.loop = loop
+
+    @property
+    def has_stops(self) -> bool:
+        """Whether it stops before or after some of its nodes."""
+        return bool(self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes)
+
+    def state(self, config: RunnableConfig | None) -> Any:
+        """Where it stands, the graphs inside it as well."""
+        if self.loop is None:
+            return self.graph.get_state(config, subgraphs=True)
+        return asyncio.run_coroutine_threadsafe(self.graph.aget_state(config, subgraphs=True), self.loop).result()
+
+    def update(self, config: RunnableConfig | None, values: Mapping[str, Any]) -> None:
+        """Put something into its state."""
+        if self.loop is None:
+            self.graph.update_state(config, values)
+        else:
+            asyncio.run_coroutine_threadsafe(self.graph.aupdate_state(config, values), self.loop).result()
+
+
+def _waited_for(pass_: Pass) -> frozenset[str]:
+    return frozenset(past.call_key for past in pass_.grant.calls if past.state in WAITED_FOR)
 
 
 def _turned_away(call: Invocation, error: Exception) -> PassReport | None:
@@ -239,7 +302,7 @@ def _turned_away(call: Invocation, error: Exception) -> PassReport | None:
 
     None for any other.
     """
-    waiting = frozenset(past.call_key for past in call.pass_.grant.calls if past.state in WAITED_FOR)
+    waiting = _waited_for(call.pass_)
     unanswered = is_invalid_resume(error)  # somebody else may have decided meanwhile: a worker looks once more
     taken = call.entered and not unanswered
     return None if taken or not waiting else PassReport(PassEnd.WAITING, seen=waiting, broken=unanswered)
@@ -303,7 +366,7 @@ def agents_in(module: Mapping[str, object], guards: Guards) -> Iterator[tuple[st
                 yield name, found
 
 
-def _in_a_loop(make: Callable[[], Any]) -> None:
+def _in_a_loop(context: Context, make: Callable[[], Any]) -> None:
     """Run a coroutine to its end, in a thread of its own where this one has a running loop."""
     try:
         asyncio.get_running_loop()
@@ -311,4 +374,4 @@ def _in_a_loop(make: Callable[[], Any]) -> None:
         asyncio.run(make())
         return
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: asyncio.run(make())).result()
+        pool.submit(context.run, lambda: asyncio.run(make())).result()

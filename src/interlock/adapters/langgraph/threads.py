@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.guard.places import Pass, Scope
 from interlock.domain.action import arguments_bytes
+from interlock.domain.errors import RunError
 from interlock.domain.ids import RunId
 from interlock.domain.run import PassEnd, PassReport, Run
 
@@ -49,10 +50,11 @@ def kept_input(thread: str, configurable: Mapping[str, Any], *, asynchronous: bo
 @dataclass(slots=True)
 class _Held:
     entered: Future[Pass]
+    call: object
     count: int = 1
     left: Future[None] | None = None
     report: PassReport | None = None
-    scopes: dict[str, Scope] = field(default_factory=dict[str, Scope])
+    scopes: dict[str, list[tuple[object, Scope]]] = field(default_factory=dict[str, list[tuple[object, Scope]]])
 
 
 class Threads:
@@ -63,18 +65,27 @@ class Threads:
         self._lock = threading.Lock()
         self._held: dict[RunId, _Held] = {}
 
-    def enter(self, whose: Whose, *, soon: bool = False) -> Pass:
-        """Enter the run, or join the pass that is under way here. Raises `RunError` as `Runtime.enter` does.
+    def enter(self, whose: Whose, call: object = None, *, soon: bool = False) -> Pass:
+        """Enter the run, or join the pass in which the same `call` of the graph has it. Raises `RunError`.
 
-        `soon` is for who proposes something next, as there.
+        `call` is one object in everything that one call of a graph does, None where nothing tells calls apart. Any
+        other finds the run `busy`, as in another process: calls are counted within a pass, so what two do at once
+        would count as meant twice. The other errors are those of `Runtime.enter`; `soon` is for who proposes something
+        next, as there.
         """
         while True:
             with self._lock:
                 held = self._held.get(whose.run)
                 if held is None:
-                    mine = self._held[whose.run] = _Held(Future())
+                    mine = self._held[whose.run] = _Held(Future(), call)
                     break
                 if held.left is None:
+                    if held.call is not call:
+                        raise RunError(
+                            "busy",
+                            f"run {whose.run} is being driven by another call of its graph in this process",
+                            "Wait for it.",
+                        )
                     held.count += 1
                     leaving = None
                 else:
@@ -103,6 +114,18 @@ class Threads:
         mine.entered.set_result(pass_)
         return pass_
 
+    def join(self, pass_: Pass) -> Pass:
+        """Be in a pass once more that its holder hands on; `leave` it as after `enter`."""
+        with self._lock:
+            self._held[pass_.run_id].count += 1
+        return pass_
+
+    def known_as(self, pass_: Pass, call: object) -> None:
+        """Say by which object the call that holds a pass is known inside the graph."""
+        if call is not None:
+            with self._lock:
+                self._held[pass_.run_id].call = call
+
     def leave(self, pass_: Pass, report: PassReport | None = None) -> Run | None:
         """Give back what `enter` gave; the last one leaves the run, with `report` or as it stands."""
         with self._lock:
@@ -130,16 +153,27 @@ class Threads:
             held = self._held.get(pass_.run_id)
             return held is not None and held.entered.done() and held.entered.result() is pass_
 
-    def scope(self, pass_: Pass, path: str) -> Scope:
-        """The scope of one task in this pass; the same one each time."""
+    def scope(self, pass_: Pass, path: str, execution: object = None) -> Scope:
+        """The scope of one execution of a task in this pass; the same one each time.
+
+        LangGraph may execute a task again within a pass (`RetryPolicy`). That is the same code from its first line, as
+        in a later pass: its calls are counted anew, and find what the execution before has done.
+        """
         with self._lock:
-            held = self._held[pass_.run_id]
-            return held.scopes.setdefault(path, Scope(pass_, path, None))
+            executions = self._held[pass_.run_id].scopes.setdefault(path, [])
+            for known, scope in executions:
+                if known is execution:
+                    return scope
+            before = executions[-1][1] if executions else None
+            made = Scope(pass_, path, None) if before is None else pass_.again(before, self._guards.gate.find)
+            made.keeps = True
+            executions.append((execution, made))
+            return made
 
     @contextmanager
-    def within(self, whose: Whose) -> Generator[Pass]:
+    def within(self, whose: Whose, call: object = None) -> Generator[Pass]:
         """Be in the run for the block."""
-        pass_ = self.enter(whose)
+        pass_ = self.enter(whose, call)
         try:
             yield pass_
         finally:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+
 from interlock.adapters.guard.frames import current
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.langgraph.places import Spot, run_name, turn_of
 from interlock.adapters.langgraph.threads import Threads, Whose, kept_input, threads_of
 from interlock.domain.action import Action, call_key
+from interlock.domain.ids import RunId
 from interlock.ports.gate import Standing
+
+MOST_CALLS = 1024
+"""Calls of graphs of which it is remembered what they are about; of one that is forgotten it is found out anew."""
 
 
 class Turns:
@@ -18,18 +25,46 @@ class Turns:
         self._agent = agent
         self._workflow = workflow
         self._threads: Threads = threads_of(guards)
+        self._lock = threading.Lock()
+        self._calls: OrderedDict[int, tuple[object, dict[str, RunId]]] = OrderedDict()
 
     def whose(self, spot: Spot, asynchronous: bool = False) -> Whose:
         """The run that this place belongs to, with what a worker needs to go on with it."""
         thread = _thread(spot)
-        run = run_name(self._agent, thread, turn_of(spot.messages()))
+        run = self._run(spot, thread)
         kept = kept_input(spot.thread, spot.configurable, asynchronous=asynchronous)
         return Whose(run, self._agent, thread, "" if spot.graph else self._workflow, kept)
+
+    def _run(self, spot: Spot, thread: str) -> RunId:
+        """The run of a thread that one call of a graph is about: the same one in all of it, whatever is said meanwhile.
+
+        New input begins a run, named after the last message of a person. A call that resumes goes on with the run of
+        that name, or else (a message came in since: a reminder, a summary) with what the thread is at.
+        """
+        known = self._of_call(spot.call)
+        if thread in known:
+            return known[thread]
+        run, runtime = run_name(self._agent, thread, turn_of(spot.messages())), self._guards.runtime
+        if spot.resumes and runtime.run(run) is None:
+            at = runtime.unended_run(self._agent, thread)
+            run = run if at is None else at.id
+        return known.setdefault(thread, run)
+
+    def _of_call(self, call: object) -> dict[str, RunId]:
+        """The runs that a call of a graph is known to be about, by thread. `call` is held, so its id stays its own."""
+        if call is None:
+            return {}
+        with self._lock:
+            _, known = self._calls.setdefault(id(call), (call, {}))
+            self._calls.move_to_end(id(call))
+            if len(self._calls) > MOST_CALLS:
+                self._calls.popitem(last=False)
+            return known
 
     def supersede(self, spot: Spot) -> None:
         """A turn of the conversation begins: what an earlier one left held is ended by that."""
         if current() is None:
-            with self._threads.within(self.whose(spot)):
+            with self._threads.within(self.whose(spot), spot.call):
                 pass
 
     def ended(self, spot: Spot) -> None:
@@ -58,5 +93,5 @@ class Turns:
 
 
 def _thread(spot: Spot) -> str:
-    """The conversation: a graph inside another one has its own."""
-    return spot.thread + (f" {spot.graph}" if spot.graph else "")
+    """The conversation: a graph inside another one has its own, as often as it is started side by side."""
+    return spot.thread + (f" {spot.graph} {spot.inside}" if spot.graph else "")

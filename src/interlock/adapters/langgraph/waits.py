@@ -74,8 +74,8 @@ class Waits:
         if frame is not None and threads.holds(frame.scope.pass_):
             yield frame.scope
             return
-        with threads.within(self._calls.turns.whose(spot, asynchronous)) as pass_:
-            yield threads.scope(pass_, spot.scope)
+        with threads.within(self._calls.turns.whose(spot, asynchronous), spot.call) as pass_:
+            yield threads.scope(pass_, spot.scope, spot.execution)
 
     def _ref(self, spot: Spot, call_id: str) -> str | None:
         """The call's name: the message it stands in, and its id there."""
