@@ -39,6 +39,10 @@ class Ended:
     returned: bool = True
 
 
+class PausedInside(BaseException):
+    """A pause that a framework makes in a tool's body on purpose: the body runs anew once it is answered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pause:
     """Let at most so many seconds pass, or until something changes in the store."""

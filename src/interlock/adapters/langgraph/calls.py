@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphInterrupt
 
 from interlock.adapters.guard.drivers import Flow
 from interlock.adapters.guard.frames import Frame, current, entered, running_task
@@ -47,6 +48,9 @@ TELLABLE = (Refused, ResultNotStored, RolledBack)
 
 MAY_RUN = (ActionState.CLEARED, ActionState.EXECUTING, ActionState.FAILED)
 """States in which a call goes on to its tool: to claim, to enter a composite again, to hear of its failure there."""
+
+PAUSES = (GraphInterrupt, Bubbled, Interrupted)
+"""How a pause comes by on its way to the border."""
 
 _handed: ContextVar[dict[str, Prepared]] = ContextVar("interlock_handed")
 """Calls that a middleware has proposed and whose tool may now claim: by their name, each taken out by the tool."""
@@ -195,12 +199,17 @@ class Calls:
         """Let the tool take up what was proposed; what it does not take up is given back at the end."""
         doing, prepared = cast("Doing", proposed.doing), proposed.prepared
         ours = {**_handed.get({}), **({} if prepared is None else {doing.key: prepared})}
-        token = _handed.set(ours)
+        token, put_off = _handed.set(ours), True
         try:
             yield
+        except BaseException as error:
+            put_off = isinstance(error, PAUSES)
+            raise
         finally:
             _handed.reset(token)
             left = ours.get(doing.key)
+            if left is not None and put_off:
+                doing.pass_.put_off(left.request.call_key)
             claim = left.standing.claim if left is not None else None
             try:
                 if claim is not None:

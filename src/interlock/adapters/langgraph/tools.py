@@ -20,9 +20,10 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_core.tools.base import TOOL_MESSAGE_BLOCK_TYPES
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from pydantic import BaseModel, Field, ValidationError
 
+from interlock.adapters.guard.drivers import PausedInside
 from interlock.adapters.guard.tool import Keywords, Tool, bind, make_tool
 from interlock.domain.errors import CallError, NoEffect, SettingsError
 
@@ -36,6 +37,14 @@ class Bubbled(BaseException):
     def __init__(self, bubble: GraphBubbleUp) -> None:
         super().__init__(str(bubble))
         self.bubble = bubble
+
+
+class InterruptBubbled(Bubbled, PausedInside):
+    """An `interrupt()` in the body of a tool: LangGraph runs anew, with the answer, whatever makes one."""
+
+
+def _bubbled(bubble: GraphBubbleUp) -> Bubbled:
+    return InterruptBubbled(bubble) if isinstance(bubble, GraphInterrupt) else Bubbled(bubble)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +175,7 @@ def guarded_tool(original: BaseTool, keywords: Keywords, inner: Tool | None = No
         try:
             return pack(await original.ainvoke(_input(original, call, values), call.config, **call.options))
         except GraphBubbleUp as bubble:
-            raise Bubbled(bubble) from None
+            raise _bubbled(bubble) from None
         except ValidationError as error:
             raise _refused_by_schema(original, error) from None
 
@@ -189,7 +198,7 @@ def _ran(original: BaseTool, values: dict[str, Any], invoke: Callable[[ToolCall,
     try:
         return pack(invoke(call, _input(original, call, values)))
     except GraphBubbleUp as bubble:
-        raise Bubbled(bubble) from None
+        raise _bubbled(bubble) from None
     except ValidationError as error:
         raise _refused_by_schema(original, error) from None
 
