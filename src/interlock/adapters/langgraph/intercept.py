@@ -101,6 +101,7 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
     def _after_model(self, request: Any, response: Any, mended: list[Any] | None) -> Any:
         said = _calls_tools(response)
         if said is not None:
+            _name_calls(response)
             self.calls.known.spoke(said, request.model, request.model_settings)
         else:
             spot = here()
@@ -166,6 +167,13 @@ def _calls_tools(response: Any) -> AIMessage | None:
     """What the model said, if it goes on with tools."""
     said = getattr(response, "result", ())
     return next((each for each in said if isinstance(each, AIMessage) and each.tool_calls), None)
+
+
+def _name_calls(response: Any) -> None:
+    """Give an id to calls of a model that gave them none: no answer could be given to them otherwise."""
+    for each in response.result:
+        for call in each.tool_calls if isinstance(each, AIMessage) else ():
+            call["id"] = call["id"] or f"call_{uuid.uuid4().hex}"
 
 
 def _unknown(request: ToolCallRequest) -> ToolMessage:
