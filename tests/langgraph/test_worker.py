@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from tests.langgraph.agents import GO, Ledger, agent
+from tests.langgraph.agents import THREAD as AGENT_THREAD
+from tests.langgraph.scripted import calls, says
 from tests.langgraph.test_observed import planning_graph
 
 from interlock import Desk
@@ -227,3 +230,21 @@ def test_a_graph_without_a_checkpointer_cannot_be_registered() -> None:
 
     with Rehearsal() as stage, pytest.raises(SettingsError, match="no_checkpointer"):
         planning_graph(stage.il, None)
+
+
+def test_a_run_that_could_not_be_gone_on_with_says_why() -> None:
+    with Rehearsal() as stage:
+        agent(stage.il, [calls(("pay", {"what": "rent"})), says()], [Ledger().tool("pay")], registered=True).invoke(
+            GO, AGENT_THREAD
+        )
+        stage.reviewer.decide("approve")
+        later = stage.another()  # another process, whose checkpointer has never heard of the thread
+        agent(later, [says()], [Ledger().tool("pay")], registered=True)
+        for _ in range(6):
+            later.worker().run_until_idle()
+            stage.clock.advance("10m")
+        (run,) = later.kernel.runs()
+        assert (run.state, run.attention) == (
+            "needs_attention",
+            "resume was tried 5 times: EmptyInputError: Received no input for __start__",
+        )

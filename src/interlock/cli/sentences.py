@@ -164,6 +164,12 @@ def _lost(event: Event, _: ActionView | None) -> str:
     )
 
 
+def _given_back(event: Event, about: ActionView | None) -> str:
+    if event.body.get("paused"):
+        return f"{_call(event, about)} paused inside, and begins anew after that"
+    return f"{_actor(event)} gave {_call(event, about)} back before it had begun"
+
+
 def _number(value: Json) -> int:
     return len(value) if isinstance(value, list) else value if isinstance(value, int) else 0
 
@@ -195,7 +201,7 @@ _SENTENCES: dict[EventType, Callable[[Event, ActionView | None], str]] = {
     EventType.ACTION_REFUSED: _refused,
     EventType.ACTION_HELD_AGAIN: _about("{call} waits for a person again", "why"),
     EventType.ACTION_CLAIMED: _about("{who} began {call}"),
-    EventType.ACTION_GIVEN_BACK: _about("{who} gave {call} back before it had begun"),
+    EventType.ACTION_GIVEN_BACK: _given_back,
     EventType.ACTION_DONE: _about("{call} was done"),
     EventType.ACTION_FAILED: _about("{call} failed, known to have had no effect"),
     EventType.ACTION_IN_DOUBT: _about("{call} is in doubt: nobody knows whether it happened", "why"),

@@ -111,9 +111,10 @@ class Deliver:
 
 @dataclass(frozen=True, slots=True)
 class GiveBack:
-    """An executor returns a claim whose tool it never started."""
+    """An executor returns a claim: its tool never started, or (`paused`) stopped on purpose to wait for something."""
 
     fence: int
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ MAX_TRIES = 3
 
 
 def give_back(action: Action, _: Interrupt | None, command: c.GiveBack, __: datetime) -> Moved:
-    """A claim comes back unused: nothing happened, and the approval goes on ageing."""
+    """A claim comes back unused: nothing happened that counts, and the approval goes on ageing."""
     if action.state is not ActionState.EXECUTING or command.fence != action.fence:
         return Moved(action)
     if action.traits.composite:  # it was entered, by this claim or before: its children may have run
@@ -31,7 +31,8 @@ def give_back(action: Action, _: Interrupt | None, command: c.GiveBack, __: date
     # An earlier try may have happened, whatever became of this one.
     state = ActionState.IN_DOUBT if action.tries > 1 else ActionState.CLEARED
     back = replace(action, state=state, tries=action.tries - 1, process=None, claimed_at=None)
-    return Moved(back, (), (Fact(EventType.ACTION_GIVEN_BACK, {"fence": command.fence}),))
+    body: dict[str, Json] = {"fence": command.fence, **({"paused": True} if command.paused else {})}
+    return Moved(back, (), (Fact(EventType.ACTION_GIVEN_BACK, body),))
 
 
 def may_rerun(action: Action) -> bool:

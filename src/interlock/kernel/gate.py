@@ -208,8 +208,8 @@ class InProcessGate(InProcessRuntime):
     def _effect(self, spec: ToolSpec, arguments: Json) -> EffectHash:
         return documents.effect_of(self.store.namespace_key, spec.name, spec.target, arguments)
 
-    def give_back(self, action: ActionId, process: ProcessId, fence: int) -> Future[Standing]:
-        return self.store.write(give_back(action, process, fence, self.ids))
+    def give_back(self, action: ActionId, process: ProcessId, fence: int, *, paused: bool = False) -> Future[Standing]:
+        return self.store.write(give_back(action, process, fence, paused, self.ids))
 
     def settle(self, action: ActionId, process: ProcessId, fence: int, outcome: Outcome) -> Future[Standing]:
         return self._say(settle(action, process, fence, outcome, self.ids))

@@ -103,8 +103,11 @@ class Gate(Protocol):
         """
         ...
 
-    def give_back(self, action: ActionId, process: ProcessId, fence: int) -> Future[Standing]:
-        """Return a claim whose tool was never started: nothing happened, and the action is cleared again."""
+    def give_back(self, action: ActionId, process: ProcessId, fence: int, *, paused: bool = False) -> Future[Standing]:
+        """Return a claim whose tool was never started: nothing happened, and the action is cleared again.
+
+        `paused` says that it did start, and stopped on purpose to wait for something: it starts anew after that.
+        """
         ...
 
     def settle(self, action: ActionId, process: ProcessId, fence: int, outcome: Outcome) -> Future[Standing]:

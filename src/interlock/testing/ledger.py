@@ -10,7 +10,7 @@ from interlock.canonical import parse
 from interlock.display import plain
 from interlock.domain.action import ActionState
 from interlock.domain.events import Event, EventType
-from interlock.domain.ids import RunId
+from interlock.domain.ids import ActionId, RunId
 from interlock.domain.run import Run
 from interlock.kernel import ActionView, Kernel, RunView
 from interlock.schema import Json, fill, tree_to_plain
@@ -77,8 +77,10 @@ class Ledger:
     def starts(self, tool: str, arguments: Mapping[str, object]) -> list[Start]:
         """Every start of a tool with these arguments (those that are named), in order.
 
-        A claim that was given back before the tool had begun is none; a second try with the same key is one.
+        A claim that was given back before the tool had begun is none; a second try with the same key is one. A tool
+        that paused by itself, and began anew after that, has started once.
         """
+        paused: set[ActionId] = set()
         found: dict[str, list[Start]] = {}
         for event in self.events():
             if event.type is EventType.CALL_RECORDED and event.body["tool"] == tool:
@@ -89,8 +91,12 @@ class Ledger:
                 if about is None or about.action.tool != tool:
                     continue
                 mine = found.setdefault(event.action, [])
-                if event.type is EventType.ACTION_GIVEN_BACK:
+                if event.body.get("paused"):
+                    paused.add(event.action)
+                elif event.type is EventType.ACTION_GIVEN_BACK:
                     mine.pop()
+                elif event.action in paused:
+                    paused.discard(event.action)
                 else:
                     done = about.action.state in _DONE
                     ran = self._whole(_of_revision(about, event.revision))

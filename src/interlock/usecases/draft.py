@@ -131,8 +131,8 @@ class Draft:
         if run is None or run.state is not RunState.WAITING or not run.workflow:
             return
         before = None if afresh else self.rows.work(resume_id(run))
-        attempts = before.attempts if before is not None else 0
-        self.put(Work(resume_id(run), WorkKind.RESUME, run.id, run.id, self.rows.now, attempts))
+        attempts, error = (before.attempts, before.error) if before is not None else (0, "")
+        self.put(Work(resume_id(run), WorkKind.RESUME, run.id, run.id, self.rows.now, attempts, error=error))
 
     def change(self, reply: R, refusal: InterlockError | None = None) -> Change[R]:
         """All of it, as the store wants it."""

@@ -20,6 +20,8 @@ LOOK_AT = 100
 MAX_ATTEMPTS = 5
 """Attempts that ended in an error or a dead process before work is called poison."""
 
+NOTHING_SAID = "each time its process died, or it was due again at once and had got no further"
+
 
 def take_work(process: ProcessId, mine: Mine, limit: int, lease: timedelta, ids: Ids) -> Unit[tuple[Work, ...]]:
     """The unit that leases due work to a process. An attempt is counted when it is taken.
@@ -85,9 +87,13 @@ def return_work(work: Work, error: str, delay: timedelta, ids: Ids) -> Unit[None
     def unit(rows: Rows) -> Change[None]:
         draft = Draft(rows, ids)
         row = rows.work(work.id)
-        if row is None or row.process != work.process or row.leased_until != work.leased_until:
+        if row is None:
             return draft.change(None)
-        # The end of a pass in between may have begun to count anew; an error counts all the same.
+        ours = row.process == work.process and row.leased_until == work.leased_until
+        # The end of a pass in between may have asked anew, and begun to count anew: an error counts all the same.
+        asked_anew = row.process is None and bool(error)
+        if not ours and not asked_anew:
+            return draft.change(None)
         attempts = max(row.attempts, work.attempts) if error else max(row.attempts - 1, 0)
         back = replace(
             row, attempts=attempts, process=None, leased_until=None, due_at=rows.now + delay, error=error[:500]
@@ -105,7 +111,7 @@ def _give_up(draft: Draft, work: Work) -> None:
     """Poison: visible, and out of the loop until a person retries the run."""
     draft.put(replace(work, poison=True, process=None, leased_until=None))
     run = draft.rows.run(work.run)
-    why = f"{work.kind.value} was tried {work.attempts} times: {work.error or 'its process died each time'}"
+    why = f"{work.kind.value} was tried {work.attempts} times: {work.error or NOTHING_SAID}"
     if run is not None and run.state in (RunState.WAITING, RunState.RUNNING):
         stopped = replace(run, state=RunState.NEEDS_ATTENTION, attention=why, process=None)
         draft.put(stopped)

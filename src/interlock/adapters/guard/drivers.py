@@ -39,6 +39,10 @@ class Ended:
     returned: bool = True
 
 
+class PausedInside(BaseException):
+    """A pause that a framework makes in a tool's body on purpose: the body runs anew once it is answered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pause:
     """Let at most so many seconds pass, or until something changes in the store."""
@@ -159,10 +163,11 @@ class Drivers:
         try:
             return Ended(await asyncio.shield(work))
         except asyncio.CancelledError as cancelled:
-            if not work.done() and not pass_.parked:
+            if not work.done() and not pass_.parked and not step.tool.threaded:
                 # Somebody really wants it to stop: it is told, and what came of it is in doubt.
                 work.cancel()
-            # A sibling paused: that must not tear an effect apart. It is let end, and its outcome is kept.
+            # A sibling paused: that must not tear an effect apart. It is let end, and its outcome is kept. So is what
+            # runs in a thread: a cancellation would not stop that, it would only lose sight of it.
             await finished(work)
             if work.cancelled() or work.exception() is not None:
                 return Ended(error=cancelled if work.cancelled() else work.exception(), returned=False)

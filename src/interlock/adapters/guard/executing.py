@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from interlock.adapters.guard import outcomes
 from interlock.adapters.guard.checks import Checks
-from interlock.adapters.guard.drivers import Ended, Execute
+from interlock.adapters.guard.drivers import Ended, Execute, PausedInside
 from interlock.adapters.guard.frames import Frame, running_task
 from interlock.adapters.guard.places import Scope
 from interlock.adapters.guard.sensitive import said as reason_of
@@ -38,12 +38,16 @@ def pause_of(runtime: Runtime, scope: Scope, standing: Standing, why: str) -> In
 
 
 class Executor:
-    """Runs the bodies of tools. One for each interceptor."""
+    """Runs the bodies of tools. One for each interceptor.
+
+    `pauses` are what frameworks raise in a body to pause on purpose: the body begins anew once that is answered.
+    """
 
     def __init__(self, gate: Gate, runtime: Runtime, checks: Checks) -> None:
         self._gate = gate
         self._runtime = runtime
         self._checks = checks
+        self.pauses: tuple[type[BaseException], ...] = (PausedInside,)
 
     def run(
         self,
@@ -81,6 +85,10 @@ class Executor:
             # It paused inside (whatever swallowed that), or was interrupted: it may be entered again.
             yield self._gate.suspend(action.id, request.process, claim.fence)
             raise error if error is not None and not isinstance(error, Exception) else paused or Interrupted("paused")
+        if isinstance(error, self.pauses):
+            yield self._gate.give_back(action.id, request.process, claim.fence, paused=True)
+            pass_.put_off(request.call_key)
+            raise error
         interrupting = error is not None and not isinstance(error, Exception)
         if error is None or ended.returned:
             outcome = outcomes.done(tool.result, ended.value, self._runtime.put_blobs)

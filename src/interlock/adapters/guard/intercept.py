@@ -57,7 +57,7 @@ class Interceptor:
         self.gate = gate
         self.runtime = runtime
         self.checks = Checks()
-        self._executor = Executor(gate, runtime, self.checks)
+        self.executor = Executor(gate, runtime, self.checks)
         self._waiting = Waiting(gate, runtime, self.checks)
         self.drivers = Drivers(runtime.wait_for_change, self._leave)
 
@@ -88,7 +88,7 @@ class Interceptor:
                 if type(value) not in UNCHANGING:
                     at_once(tool, value)
             except Exception as error:
-                if free.raised(error):
+                if not isinstance(error, self.executor.pauses) and free.raised(error):
                     self._record(free)
                 raise
             finally:
@@ -121,7 +121,7 @@ class Interceptor:
                 try:
                     value = await cast("Any", tool.fn(*receiver, *args, **kwargs))
                 except Exception as error:
-                    if free.raised(error):
+                    if not isinstance(error, self.executor.pauses) and free.raised(error):
                         self._record(free)
                     raise
             if free.returned(value):
@@ -272,7 +272,7 @@ class Interceptor:
         cause: BaseException | None = None
         while True:
             if standing.claim is not None:
-                standing, cause, value = yield from self._executor.run(
+                standing, cause, value = yield from self.executor.run(
                     tool, frame, request, standing, standing.claim, receiver
                 )
                 if standing.action.state is ActionState.DONE and cause is None and not standing.action.answered_by:

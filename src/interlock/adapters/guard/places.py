@@ -220,6 +220,11 @@ class Pass:
                     return Place(key, past.seq if past is not None else self.next_seq(), past)
                 attempt += 1
 
+    def put_off(self, key: str) -> None:
+        """A call that may run waits for a pause met on its way: the answer to that makes the run due, not the call."""
+        with self.lock:
+            self.seen.discard(key)
+
     def key_of(self, path: str, tool: str, ref: str, attempt: int = 1) -> CallKey:
         """The key of a call that the framework names."""
         return call_key(self.grant.run_key, path, tool, "", b"", 0, ref, attempt)

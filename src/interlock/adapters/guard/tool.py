@@ -84,7 +84,8 @@ class Tool:
 
     `fn` is the bare callable. `plain` are the exact types of its arguments, by position, where each takes
     one kind of value that cannot change (str, int, bool): such a call needs no validation, only a look.
-    `must_store` refuses a result that cannot be stored, rather than ask again in later passes.
+    `must_store` refuses a result that cannot be stored, rather than ask again in later passes. `threaded` says that the
+    body of an asynchronous one runs in a thread, which no cancellation can stop.
     """
 
     spec: ToolSpec
@@ -94,6 +95,7 @@ class Tool:
     is_async: bool
     plain: tuple[type, ...] | None = None
     must_store: bool = False
+    threaded: bool = False
     no_effect_on: tuple[type[BaseException], ...] = ()
     occurrence_key: str | Callable[..., str] | None = None
     probe: Callable[..., object] | None = None

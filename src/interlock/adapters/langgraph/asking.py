@@ -63,7 +63,8 @@ def what_became(runtime: Runtime, action: Action | None, tool: str, call_id: str
         return ToolMessage(said, name=tool, tool_call_id=call_id, status="error")
     if action.state is ActionState.DONE:
         try:
-            value = unpack(result_of(action, codec_for(Any), runtime.blob))
+            value = result_of(action, codec_for(Any), runtime.blob)
+            value = value if action.answered_by else unpack(tool, action.id, value)
         except ResultNotStored as error:
             return refusal(error, tool, call_id)
         answer = told(runtime, action, tool, call_id, value)

@@ -9,19 +9,19 @@ import asyncio
 from collections.abc import Container, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphInterrupt
 
 from interlock.adapters.guard.drivers import Flow
 from interlock.adapters.guard.frames import Frame, current, entered, running_task
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.guard.intercept import Held, Prepared
 from interlock.adapters.guard.outcomes import ending_error, result_of
-from interlock.adapters.guard.places import Named, Pass
 from interlock.adapters.guard.rationale import saying, take
 from interlock.adapters.guard.tool import Tool, encode
 from interlock.adapters.langgraph.borders import cross, executing
@@ -36,8 +36,9 @@ from interlock.adapters.langgraph.places import (
 )
 from interlock.adapters.langgraph.telling import message_of, refusal, told
 from interlock.adapters.langgraph.threads import Threads, threads_of
-from interlock.adapters.langgraph.tools import Bubbled, GuardedTool, ToolCall, called, calling, unpack
+from interlock.adapters.langgraph.tools import Bubbled, GuardedTool, ToolCall, called, calling, id_of, read_call, unpack
 from interlock.adapters.langgraph.turns import Turns
+from interlock.adapters.langgraph.underway import Doing, Proposed
 from interlock.domain.action import ActionState, Rationale
 from interlock.domain.errors import CallError, InterlockError, Interrupted, Refused, ResultNotStored, RolledBack
 from interlock.ports.gate import Standing
@@ -48,38 +49,22 @@ TELLABLE = (Refused, ResultNotStored, RolledBack)
 MAY_RUN = (ActionState.CLEARED, ActionState.EXECUTING, ActionState.FAILED)
 """States in which a call goes on to its tool: to claim, to enter a composite again, to hear of its failure there."""
 
+UNFIT = ("arguments_invalid", "not_storable")
+"""Errors of arguments as such, before anything was proposed."""
+
+PAUSES = (GraphInterrupt, Bubbled, Interrupted)
+"""How a pause comes by on its way to the border."""
+
 _handed: ContextVar[dict[str, Prepared]] = ContextVar("interlock_handed")
 """Calls that a middleware has proposed and whose tool may now claim: by their name, each taken out by the tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class Doing:
-    """One call under way: where, by whom, with what."""
+class Unfit(Exception):
+    """The arguments of a call cannot be proposed; no error of its tool."""
 
-    tool: GuardedTool
-    body: Tool
-    call: ToolCall
-    values: Mapping[str, Any]
-    spot: Spot
-    pass_: Pass
-    frame: Frame
-    named: Named | None
-    said: Rationale
-    own_pass: bool
-
-    @property
-    def key(self) -> str:
-        """What names the call among those under way."""
-        return f"{self.spot.path}/{self.named.ref}" if self.named is not None else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Proposed:
-    """What came of proposing a call: `doing` where its tool may run now, else the model's `answer`."""
-
-    doing: Doing | None = None
-    prepared: Prepared | None = None
-    answer: Any = None
+    def __init__(self, error: CallError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Calls:
@@ -108,7 +93,7 @@ class Calls:
     def call(self, tool: GuardedTool, input: Any, config: RunnableConfig | None, options: Mapping[str, Any]) -> Any:
         """`invoke` of a guarded tool."""
         tool.require_sync()
-        call, spot = _read(tool, input, config, options), spot_of(cast("Any", config)) or here()
+        call, spot = read_call(tool, input, config, options), spot_of(cast("Any", config)) or here()
         if spot is None:
             return self._plainly(tool, call)
         try:
@@ -127,7 +112,7 @@ class Calls:
         self, tool: GuardedTool, input: Any, config: RunnableConfig | None, options: Mapping[str, Any]
     ) -> Any:
         """`ainvoke` of a guarded tool."""
-        call, spot = _read(tool, input, config, options), spot_of(cast("Any", config)) or here()
+        call, spot = read_call(tool, input, config, options), spot_of(cast("Any", config)) or here()
         if spot is None:
             return await self._plainly_async(tool, call)
         try:
@@ -210,12 +195,17 @@ class Calls:
         """Let the tool take up what was proposed; what it does not take up is given back at the end."""
         doing, prepared = cast("Doing", proposed.doing), proposed.prepared
         ours = {**_handed.get({}), **({} if prepared is None else {doing.key: prepared})}
-        token = _handed.set(ours)
+        token, put_off = _handed.set(ours), True
         try:
             yield
+        except BaseException as error:
+            put_off = isinstance(error, PAUSES)
+            raise
         finally:
             _handed.reset(token)
             left = ours.get(doing.key)
+            if left is not None and put_off:
+                doing.pass_.put_off(left.request.call_key)
             claim = left.standing.claim if left is not None else None
             try:
                 if claim is not None:
@@ -268,19 +258,26 @@ class Calls:
 
     def _ask(self, doing: Doing, held: Held | None) -> Flow:
         interceptor = self.guards.interceptor
-        prepared = yield from interceptor.prepare(
-            doing.body, doing.frame, doing.values, doing.said, named=doing.named, held=held
-        )
+        prepared = yield from self._prepare(doing, held)
         return (yield from interceptor.settle_down(doing.body, doing.frame, prepared))
 
     def _flow(self, doing: Doing) -> Flow:
         interceptor = self.guards.interceptor
-        prepared = self._taken_up(doing)
-        if prepared is None:
-            prepared = yield from interceptor.prepare(
-                doing.body, doing.frame, doing.values, doing.said, named=doing.named
-            )
+        prepared = yield from self._prepare(doing)
         return (yield from interceptor.carry_out(doing.body, doing.frame, prepared))
+
+    def _prepare(self, doing: Doing, held: Held | None = None) -> Generator[Any, Any, Prepared]:
+        """Take up what a middleware has proposed, or propose it. Raises `Unfit` where its arguments cannot be kept."""
+        prepare = self.guards.interceptor.prepare
+        try:
+            found = self._taken_up(doing)
+            if found is not None:
+                return found
+            return (yield from prepare(doing.body, doing.frame, doing.values, doing.said, named=doing.named, held=held))
+        except CallError as error:
+            if error.code in UNFIT:
+                raise Unfit(error) from None
+            raise
 
     def _taken_up(self, doing: Doing) -> Prepared | None:
         """What a middleware has proposed for this very call; with other arguments it is another call."""
@@ -313,12 +310,13 @@ class Calls:
     def _done(self, doing: Doing, carried: tuple[Standing | None, Any]) -> Any:
         standing, value = carried
         if standing is None:
-            return message_of(doing.tool.name, doing.call.id, unpack(value))
+            return message_of(doing.tool.name, doing.call.id, unpack(doing.tool.name, None, value))
         return self._told(doing, standing, value)
 
     def _told(self, doing: Doing, standing: Standing, value: Any) -> Any:
-        runtime, tool = self.guards.runtime, doing.tool.name
-        return told(runtime, standing.action, tool, doing.call.id, unpack(value), self._notice)
+        name, action = doing.tool.name, standing.action
+        answer = value if action.answered_by else unpack(name, action.id, value)  # what people say is never packed
+        return told(self.guards.runtime, action, name, doing.call.id, answer, self._notice)
 
     def _ended(self, doing: Doing, error: BaseException) -> Any:
         """A call that ended without a result: what its caller gets instead, or what is raised."""
@@ -326,6 +324,8 @@ class Calls:
             cross(doing.spot.task, error)
         if isinstance(error, Bubbled):
             raise error.bubble from None
+        if isinstance(error, Unfit):
+            return self._unfit(doing.tool, doing.call, error.error)
         self.known.forget(f"{doing.pass_.run_id} {doing.spot.graph}")
         if isinstance(error, TELLABLE) and doing.call.id is not None:
             return refusal(error, doing.tool.name, doing.call.id)
@@ -337,7 +337,7 @@ class Calls:
 
     def _unfit(self, tool: GuardedTool, call: ToolCall, error: CallError) -> Any:
         """Arguments that do not fit are the model's to mend; nothing was proposed."""
-        if error.code == "arguments_invalid" and call.id is not None:
+        if error.code in UNFIT and call.id is not None:
             return refusal(error, tool.name, call.id)
         raise error
 
@@ -357,7 +357,7 @@ class Calls:
         token = calling(call)
         try:
             value = self.guards.interceptor.call(tool.sync, (), (), tool.values(call.args))
-            return message_of(tool.name, call.id, unpack(value))
+            return message_of(tool.name, call.id, unpack(tool.name, None, value))
         finally:
             called(token)
 
@@ -365,28 +365,16 @@ class Calls:
         token = calling(call)
         try:
             value = await self.guards.interceptor.call_async(tool.asynchronous, (), (), tool.values(call.args))
-            return message_of(tool.name, call.id, unpack(value))
+            return message_of(tool.name, call.id, unpack(tool.name, None, value))
         finally:
             called(token)
-
-
-def _read(tool: GuardedTool, input: Any, config: RunnableConfig | None, options: Mapping[str, Any]) -> ToolCall:
-    """What `invoke` was given: a model's call, a dict of arguments, or a single argument."""
-    if isinstance(input, Mapping) and cast("Mapping[str, Any]", input).get("type") == "tool_call":
-        given, injected = tool.split(cast("Mapping[str, Any]", input["args"]))
-        return ToolCall(given, str(input["id"]), injected, config, options)
-    if isinstance(input, Mapping):
-        given, injected = tool.split(cast("Mapping[str, Any]", input))
-    else:
-        given, injected = {next(iter(tool.sync.parameters.names), "input"): cast("object", input)}, dict[str, Any]()
-    return ToolCall(given, None, injected, config, options)
 
 
 def _of_model(tool: GuardedTool, tool_call: Mapping[str, Any], config: RunnableConfig) -> tuple[ToolCall, Spot]:
     spot = spot_of(cast("Any", config))
     if spot is None:
         raise CallError("outside_run", f"{tool.name} was called outside any graph, so it was not run", "")
-    return ToolCall(tool_call["args"], tool_call["id"], {}, config, {}), spot
+    return ToolCall(tool_call["args"], id_of(tool, tool_call), {}, config, {}), spot
 
 
 def _reasons(said: Rationale, message: AIMessage | None) -> Rationale:

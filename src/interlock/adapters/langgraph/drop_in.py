@@ -22,10 +22,11 @@ from interlock.adapters.guard.intercept import Held
 from interlock.adapters.guard.tool import Keywords
 from interlock.adapters.langgraph.answering import Answers, DeskFor
 from interlock.adapters.langgraph.borders import Border, border
-from interlock.adapters.langgraph.calls import Calls, Proposed
+from interlock.adapters.langgraph.calls import Calls
 from interlock.adapters.langgraph.intercept import Declared, Guarding, InterlockMiddleware
 from interlock.adapters.langgraph.places import Spot, spot_of
 from interlock.adapters.langgraph.tools import GuardedTool
+from interlock.adapters.langgraph.underway import Proposed
 from interlock.adapters.langgraph.waits import Waits
 from interlock.adapters.langgraph.wire import (
     DECISIONS,

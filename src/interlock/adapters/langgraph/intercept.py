@@ -18,11 +18,12 @@ from interlock.adapters.guard.guards import Guards
 from interlock.adapters.guard.tool import Keywords, ReversibilityName
 from interlock.adapters.langgraph.asking import asking_why, in_their_place, repaired, unanswered, what_became
 from interlock.adapters.langgraph.borders import Border, border
-from interlock.adapters.langgraph.calls import Calls, Proposed
+from interlock.adapters.langgraph.calls import Calls
 from interlock.adapters.langgraph.guarding import guard_of, guarded_copy
 from interlock.adapters.langgraph.places import Spot, here, spot_of
 from interlock.adapters.langgraph.telling import MARK
 from interlock.adapters.langgraph.tools import GuardedTool, guarded_tool, keyed
+from interlock.adapters.langgraph.underway import Proposed
 from interlock.domain.errors import SettingsError
 
 Declared = ReversibilityName | Mapping[str, Any]
@@ -101,6 +102,7 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
     def _after_model(self, request: Any, response: Any, mended: list[Any] | None) -> Any:
         said = _calls_tools(response)
         if said is not None:
+            _name_calls(response)
             self.calls.known.spoke(said, request.model, request.model_settings)
         else:
             spot = here()
@@ -171,6 +173,13 @@ def _calls_tools(response: Any) -> AIMessage | None:
     """What the model said, if it goes on with tools."""
     said = getattr(response, "result", ())
     return next((each for each in said if isinstance(each, AIMessage) and each.tool_calls), None)
+
+
+def _name_calls(response: Any) -> None:
+    """Give an id to calls of a model that gave them none: no answer could be given to them otherwise."""
+    for each in response.result:
+        for call in each.tool_calls if isinstance(each, AIMessage) else ():
+            call["id"] = call["id"] or f"call_{uuid.uuid4().hex}"
 
 
 def _unknown(request: ToolCallRequest) -> ToolMessage:

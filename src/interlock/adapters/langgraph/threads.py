@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
+from langgraph.errors import GraphInterrupt
+
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.guard.places import Pass, Scope
 from interlock.domain.action import arguments_bytes
@@ -200,4 +202,6 @@ def threads_of(guards: Guards) -> Threads:
         found = _threads.get(guards)
         if found is None:
             found = _threads[guards] = Threads(guards)
+            executor = guards.interceptor.executor
+            executor.pauses = (*executor.pauses, GraphInterrupt)  # what `interrupt()` raises in a guarded function
         return found

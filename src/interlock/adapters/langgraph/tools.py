@@ -17,14 +17,17 @@ from typing import Annotated, Any, cast
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import Tool as SimpleTool
 from langchain_core.tools.base import TOOL_MESSAGE_BLOCK_TYPES
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from pydantic import BaseModel, Field, ValidationError
 
+from interlock.adapters.guard.drivers import PausedInside
 from interlock.adapters.guard.tool import Keywords, Tool, bind, make_tool
-from interlock.domain.errors import CallError, NoEffect, SettingsError
+from interlock.domain.errors import CallError, NoEffect, ResultNotStored, SettingsError
+from interlock.domain.ids import ActionId
 
 PACKED = "langgraph"
 """The key under which a result stands that only LangGraph can read."""
@@ -36,6 +39,14 @@ class Bubbled(BaseException):
     def __init__(self, bubble: GraphBubbleUp) -> None:
         super().__init__(str(bubble))
         self.bubble = bubble
+
+
+class InterruptBubbled(Bubbled, PausedInside):
+    """An `interrupt()` in the body of a tool: LangGraph runs anew, with the answer, whatever makes one."""
+
+
+def _bubbled(bubble: GraphBubbleUp) -> Bubbled:
+    return InterruptBubbled(bubble) if isinstance(bubble, GraphInterrupt) else Bubbled(bubble)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +116,30 @@ class GuardedTool:
         return bind(self.sync, (), known)
 
 
+def read_call(tool: GuardedTool, input: Any, config: RunnableConfig | None, options: Mapping[str, Any]) -> ToolCall:
+    """What `invoke` was given: a model's call, a dict of arguments, or a single argument."""
+    if isinstance(input, Mapping) and cast("Mapping[str, Any]", input).get("type") == "tool_call":
+        given, injected = tool.split(cast("Mapping[str, Any]", input["args"]))
+        return ToolCall(given, id_of(tool, cast("Mapping[str, Any]", input)), injected, config, options)
+    if isinstance(input, Mapping):
+        given, injected = tool.split(cast("Mapping[str, Any]", input))
+    else:
+        given, injected = {next(iter(tool.sync.parameters.names), "input"): cast("object", input)}, dict[str, Any]()
+    return ToolCall(given, None, injected, config, options)
+
+
+def id_of(tool: GuardedTool, tool_call: Mapping[str, Any]) -> str:
+    """The id of a model's call; one without could be given no answer, so it is refused before anybody is asked."""
+    found = tool_call.get("id")
+    if isinstance(found, str):
+        return found
+    raise CallError(
+        "no_call_id",
+        f"a call of {tool.name} has no id, so it was not run",
+        "Give each of a message's tool calls an id.",
+    )
+
+
 _call: ContextVar[ToolCall] = ContextVar("interlock_tool_call")
 """The call whose body runs here."""
 
@@ -146,6 +181,13 @@ def only_async(tool: BaseTool) -> bool:
     return getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
 
 
+def only_sync(tool: BaseTool) -> bool:
+    """Whether a tool has no asynchronous form of its own: LangChain runs it in a thread then."""
+    run = inspect.getattr_static(type(tool), "_arun")
+    inherited = any(run is inspect.getattr_static(kind, "_arun") for kind in (BaseTool, SimpleTool, StructuredTool))
+    return inherited and getattr(tool, "coroutine", None) is None
+
+
 def guarded_tool(original: BaseTool, keywords: Keywords, inner: Tool | None = None) -> GuardedTool:
     """Read a LangChain tool. Raises `SettingsError` for what cannot be guarded.
 
@@ -166,7 +208,7 @@ def guarded_tool(original: BaseTool, keywords: Keywords, inner: Tool | None = No
         try:
             return pack(await original.ainvoke(_input(original, call, values), call.config, **call.options))
         except GraphBubbleUp as bubble:
-            raise Bubbled(bubble) from None
+            raise _bubbled(bubble) from None
         except ValidationError as error:
             raise _refused_by_schema(original, error) from None
 
@@ -181,7 +223,7 @@ def guarded_tool(original: BaseTool, keywords: Keywords, inner: Tool | None = No
     # The name is what stays the same when the code moves; what the tool takes is in its revision.
     spec = replace(tool.spec, target=f"langchain:{original.name}", schema=_json_schema(original, tool))
     tool = replace(tool, spec=spec)
-    return GuardedTool(original, tool, replace(tool, fn=body_async, is_async=True))
+    return GuardedTool(original, tool, replace(tool, fn=body_async, is_async=True, threaded=only_sync(original)))
 
 
 def _ran(original: BaseTool, values: dict[str, Any], invoke: Callable[[ToolCall, Any], Any]) -> Any:
@@ -189,7 +231,7 @@ def _ran(original: BaseTool, values: dict[str, Any], invoke: Callable[[ToolCall,
     try:
         return pack(invoke(call, _input(original, call, values)))
     except GraphBubbleUp as bubble:
-        raise Bubbled(bubble) from None
+        raise _bubbled(bubble) from None
     except ValidationError as error:
         raise _refused_by_schema(original, error) from None
 
@@ -266,22 +308,37 @@ _serde = JsonPlusSerializer()
 
 
 def pack(value: Any) -> Any:
-    """A tool's return value as it is kept."""
-    if isinstance(value, ToolMessage):
-        if type(value) is ToolMessage and value.status == "success" and value.artifact is None and _bare(value):
-            return value.content
-    elif _is_plain(value):
+    """A tool's return value as it is kept; one that LangGraph cannot keep as it is: its caller gets that, nobody later.
+
+    Never raises: the tool has returned, and whatever it returned makes no doubt of that.
+    """
+    try:
+        if isinstance(value, ToolMessage):
+            if type(value) is ToolMessage and value.status == "success" and value.artifact is None and _bare(value):
+                return value.content
+        elif _is_plain(value) and not _has_packed_shape(value):
+            return value
+        kind, data = _serde.dumps_typed(value)
+    except Exception:
         return value
-    kind, data = _serde.dumps_typed(value)
     return {PACKED: [kind, data]}
 
 
-def unpack(value: Any) -> Any:
-    """The inverse of `pack`: content, or what LangGraph kept."""
-    if isinstance(value, dict) and set(cast("dict[str, Any]", value)) == {PACKED}:
-        kind, data = cast("dict[str, Any]", value)[PACKED]
-        return _serde.loads_typed((kind, data))
-    return cast("object", value)
+def unpack(tool: str, action: ActionId | None, value: Any) -> Any:
+    """The inverse of `pack`: content, or what LangGraph kept. Raises `ResultNotStored` where it cannot be read."""
+    if not _has_packed_shape(value):
+        return cast("object", value)
+    packed = cast("dict[str, Any]", value)[PACKED]
+    if not isinstance(packed, list) or list(map(type, cast("list[Any]", packed))) != [str, bytes]:
+        return cast("object", value)  # kept before such values were packed
+    try:
+        return _serde.loads_typed(cast("Any", tuple(cast("list[Any]", packed))))
+    except Exception as error:
+        raise ResultNotStored(tool, f"LangGraph cannot read it any more: {error}", action) from error
+
+
+def _has_packed_shape(value: Any) -> bool:
+    return isinstance(value, dict) and set(cast("dict[Any, Any]", value)) == {PACKED}
 
 
 def as_content(value: Any) -> str | list[Any]:
