@@ -126,7 +126,15 @@ class Worker:
         if run is None or run.state in (RunState.FINISHED, RunState.CANCELLED, RunState.FAILED):
             return
         self._on_start(run)
-        self._on_pass(self._resume(run))
+        try:
+            ended = self._resume(run)
+        except Exception:
+            # What the code of a graph raises comes by here; its run is on record as failed by then, as a workflow's is.
+            failed = self._kernel.run(run.id)
+            if failed is None or failed.state is not RunState.FAILED:
+                raise
+            ended = failed
+        self._on_pass(ended)
 
     def _give_back(self, work: Work, error: Exception) -> None:
         """An error of the machinery (a workflow's own is a failed run): try again later, and count."""

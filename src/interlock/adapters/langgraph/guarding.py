@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool
 
 from interlock.adapters.langgraph.calls import Calls
 from interlock.adapters.langgraph.tools import GuardedTool
-from interlock.domain.errors import CallError
+from interlock.domain.errors import CallError, SettingsError
 
 _OURS = "__interlock_tool__"
 
@@ -33,6 +33,15 @@ class _Guarded:
 
     async def arun(self, tool_input: Any, *_: Any, **options: Any) -> Any:
         return await self.ainvoke(*_as_invoked(tool_input, options))
+
+    def __deepcopy__(self, memo: Any = None) -> Any:
+        copy = cast("Any", self).model_copy()  # of the same guard: what is guarded is there once
+        if memo is not None:
+            memo[id(self)] = copy
+        return copy
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        raise _not_portable(vars(self)[_OURS][1].name)
 
     def _run(self, *_: Any, **__: Any) -> Any:
         raise _no_way_round(vars(self)[_OURS][1].name)
@@ -85,6 +94,14 @@ def _stand_in(bare: Any, name: str) -> Any:
 def _no_way_round(name: str) -> CallError:
     return CallError(
         "no_way_round", f"{name} is guarded, and its bare function was called; it was not run", "Call tool.invoke(...)."
+    )
+
+
+def _not_portable(name: str) -> SettingsError:
+    return SettingsError(
+        "not_portable",
+        f"{name} is guarded in this process and cannot be pickled",
+        "Pickle the bare tool, and guard it where it is unpickled.",
     )
 
 

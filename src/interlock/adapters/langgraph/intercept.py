@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+import warnings
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -25,6 +28,8 @@ from interlock.adapters.langgraph.telling import MARK
 from interlock.adapters.langgraph.tools import GuardedTool, guarded_tool, keyed
 from interlock.adapters.langgraph.underway import Proposed
 from interlock.domain.errors import SettingsError
+
+logger = logging.getLogger("interlock.langgraph")
 
 Declared = ReversibilityName | Mapping[str, Any]
 """What is said of a tool: its reversibility, or keywords as `il.tool` takes them."""
@@ -63,10 +68,11 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
     ) -> None:
         super().__init__()
         self.tools = []
-        self.guards = il.guards
-        self.agent = name or il.guards.agent
-        self.calls = Calls(il.guards, self.agent, self.agent)
-        self._declared = {tool: as_keywords(tool, said) for tool, said in (tools or {}).items()}
+        self.guards = guards_of(il)
+        self.agent = _name(name) or self.guards.agent
+        self.calls = Calls(self.guards, self.agent, self.agent)
+        self._declared = _declarations(tools)
+        self._compared = False
         self._default = as_keywords("default", default)
         self._known: dict[str, tuple[BaseTool, GuardedTool, BaseTool]] = {}
 
@@ -86,6 +92,9 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
 
     def _before_model(self, request: Any) -> tuple[Any, list[Any] | None]:
         mended = None
+        if not self._compared:
+            self._compared = True
+            warn_of_misspelt(self.agent, self._declared, request.tools or ())
         if unanswered(request.state.get("messages", ())):
             spot = here()
             if spot is not None and spot.thread and spot.durable:
@@ -217,6 +226,55 @@ def guard_tool(guards: Guards, tool: BaseTool, said: Keywords, workflow: str = "
     if guard_of(tool) is not None:
         return tool
     return guarded_copy(Calls(guards, guards.agent, workflow), make_guarded(guards, tool, said))
+
+
+def guards_of(il: Guarding) -> Guards:
+    """What an `Interlock` guards. Raises `SettingsError` for what is none."""
+    found = cast("object", getattr(il, "guards", None))
+    if not isinstance(found, Guards):
+        raise SettingsError(
+            "not_an_interlock",
+            f"{il!r:.100} is no Interlock",
+            "Give the Interlock first, as in InterlockMiddleware(il, …) and register(il, graph).",
+        )
+    return found
+
+
+def _name(given: object) -> str:
+    if not isinstance(given, str) or given.encode("utf-8", "replace").decode() != given:
+        raise SettingsError(
+            "bad_name", f"name={given!a:.100} is no name for an agent", "Give a text without halves of characters."
+        )
+    return given
+
+
+def _declarations(tools: Mapping[str, Declared] | None) -> dict[str, Keywords]:
+    given = cast("object", {} if tools is None else tools)
+    if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in cast("Mapping[Any, Any]", given)):
+        raise SettingsError(
+            "bad_declaration",
+            f"tools={given!r:.100} does not say of each tool by its name what it is",
+            'Give a dict such as {"send": "irreversible"}.',
+        )
+    return {tool: as_keywords(tool, said) for tool, said in cast("Mapping[str, Declared]", given).items()}
+
+
+def warn_of_misspelt(agent: str, declared: Iterable[str], tools: Iterable[Any]) -> None:
+    """Warn of names that are declared, that no tool has, and that are nearly those of a tool which is not declared.
+
+    Other names may be those of a sub-agent's tools, or of tools that are there only at times.
+    """
+    names = {
+        str(cast("dict[str, Any]", each).get("name", "") if isinstance(each, dict) else getattr(each, "name", ""))
+        for each in tools
+    }
+    undeclared = names - set(declared)
+    for name in sorted(set(declared) - names):
+        near = get_close_matches(name, undeclared, 1)
+        if near:
+            said = f"{agent} declares a tool {name}, has none of that name, and says nothing of its tool {near[0]}"
+            logger.warning("%s", said)
+            warnings.warn(f"{said}: is it misspelt? What is declared counts for nothing so far.", stacklevel=2)
 
 
 def as_keywords(tool: str, said: Declared | None) -> Keywords:

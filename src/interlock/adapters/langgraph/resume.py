@@ -26,7 +26,7 @@ from interlock.adapters.guard.tool import Duration, duration
 from interlock.adapters.langgraph.borders import border
 from interlock.adapters.langgraph.edited import edited, has_nodes_calls
 from interlock.adapters.langgraph.graphs import REGISTRATION, agent_of, attach, configurable
-from interlock.adapters.langgraph.intercept import Guarding
+from interlock.adapters.langgraph.intercept import Guarding, guards_of
 from interlock.adapters.langgraph.invocation import (
     Invocation,
     NodeFrame,
@@ -332,7 +332,7 @@ def register(
     Instead of a graph, a function that opens one may be given (an asynchronous context manager), for checkpointers that
     belong to an event loop. Raises `SettingsError`.
     """
-    guards = il.guards
+    guards = guards_of(il)
     watching = Watching(duration("register", "expires_in", {"expires_in": expires_in}), on_expiry, decision_key)
     if isinstance(graph, Pregel):
         found = cast("Pregel[Any, Any, Any, Any]", graph)

@@ -20,7 +20,7 @@ from langgraph.errors import GraphInterrupt
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.guard.places import Pass, Scope
 from interlock.domain.action import arguments_bytes
-from interlock.domain.errors import RunError
+from interlock.domain.errors import CallError, RunError
 from interlock.domain.ids import RunId
 from interlock.domain.run import PassEnd, PassReport, Run
 
@@ -37,7 +37,10 @@ class Whose:
 
 
 def kept_input(thread: str, configurable: Mapping[str, Any], *, asynchronous: bool = False, version: str = "") -> bytes:
-    """What is kept of a call so that a worker can go on with it: of what is configured, what is plain."""
+    """What is kept of a call so that a worker can go on with it: of what is configured, what is plain.
+
+    Raises `CallError` `not_storable` for text that cannot be kept.
+    """
     plain = {
         key: value
         for key, value in configurable.items()
@@ -46,7 +49,14 @@ def kept_input(thread: str, configurable: Mapping[str, Any], *, asynchronous: bo
         and (value is None or isinstance(value, (str, int, bool)))
     }
     kept: dict[str, Any] = {"thread": thread, "asynchronous": asynchronous, "version": version, "configurable": plain}
-    return arguments_bytes(cast("Any", kept))
+    try:
+        return arguments_bytes(cast("Any", kept))
+    except ValueError as error:
+        raise CallError(
+            "not_storable",
+            f"the thread id, or what is configured beside it, cannot be kept, so nothing was run: {error}",
+            "Call the graph with another thread_id.",
+        ) from None
 
 
 @dataclass(slots=True)
