@@ -46,7 +46,7 @@ def reject(state: Global, ref: str, digest: str | None, note: str) -> int:
     with desk_of(state) as desk:
         card = named(desk, ref, digest)
         receipt = desk.reject(card.id, digest=card.digest, note=note, shown=_unshown())
-        return report(desk, state, receipt, f"Rejected: {_what(card.view)}. It will not run.")
+        return report(desk, state, receipt, f"Rejected: {_what(card.view)}. {_then(card.view)}")
 
 
 @click.command("redirect", cls=StoreCommand)
@@ -56,7 +56,7 @@ def redirect(state: Global, ref: str, digest: str | None, note: str) -> int:
     with desk_of(state) as desk:
         card = named(desk, ref, digest)
         receipt = desk.redirect(card.id, digest=card.digest, note=note, shown=_unshown())
-        return report(desk, state, receipt, f"Redirected: {_what(card.view)}. It will not run.")
+        return report(desk, state, receipt, f"Redirected: {_what(card.view)}. {_then(card.view)}")
 
 
 @click.command("respond", cls=StoreCommand)
@@ -137,6 +137,13 @@ def reconcile(
             "run-again": "It is to run again.",
         }
         return report(desk, state, receipt, words[found], seen=seen)
+
+
+def _then(view: Any) -> str:
+    """What follows from a no: of a pause that a framework made by itself, only that it hears of it."""
+    from interlock.cli.asking_card import only_shown
+
+    return "The framework that paused is told." if only_shown(view) else "It will not run."
 
 
 def _what(view: Any) -> str:
