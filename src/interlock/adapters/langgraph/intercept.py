@@ -16,7 +16,7 @@ from langgraph.types import Command
 
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.guard.tool import Keywords, ReversibilityName
-from interlock.adapters.langgraph.asking import asking_why, in_their_place, repaired, unanswered, what_became
+from interlock.adapters.langgraph.asking import answered, asking_why, in_their_place, repaired, unanswered, what_became
 from interlock.adapters.langgraph.borders import border
 from interlock.adapters.langgraph.calls import Calls
 from interlock.adapters.langgraph.guarding import guard_of, guarded_copy
@@ -85,6 +85,10 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
 
     def _before_model(self, request: Any) -> tuple[Any, list[Any] | None]:
         mended = None
+        calls = answered(request.state.get("messages", ()))
+        spot = here() if calls else None
+        if spot is not None:
+            self.calls.turns.went_on(spot, calls)
         if unanswered(request.state.get("messages", ())):
             spot = here()
             if spot is not None and spot.thread and spot.durable:
@@ -126,7 +130,10 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
             if proposed.doing is None:
                 return cast("Answer", proposed.answer)
             with calls.handing(proposed):
-                return handler(request.override(tool=copy))
+                answer = handler(request.override(tool=copy))
+        if spot is not None and _ends_the_agent(spot, request, answer):
+            calls.turns.ended(spot)
+        return answer
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: AsyncHandler) -> Answer:
         """The same from asynchronous code."""
@@ -141,7 +148,10 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
             if proposed.doing is None:
                 return cast("Answer", proposed.answer)
             with calls.handing(proposed):
-                return await handler(request.override(tool=copy))
+                answer = await handler(request.override(tool=copy))
+        if spot is not None and _ends_the_agent(spot, request, answer):
+            await asyncio.to_thread(calls.turns.ended, spot)
+        return answer
 
     def _tool(self, request: ToolCallRequest) -> tuple[Calls, GuardedTool, BaseTool] | None:
         """The guarded form of the tool that the model called; None where the agent has no such tool."""
@@ -166,6 +176,15 @@ def _calls_tools(response: Any) -> AIMessage | None:
     """What the model said, if it goes on with tools."""
     said = getattr(response, "result", ())
     return next((each for each in said if isinstance(each, AIMessage) and each.tool_calls), None)
+
+
+def _ends_the_agent(spot: Spot, request: ToolCallRequest, answer: Answer) -> bool:
+    """Whether the model is not asked again after this call, and no call stands beside it that could still wait."""
+    direct = cast("BaseTool", request.tool).return_direct
+    if not direct and not (isinstance(answer, Command) and answer.graph == Command.PARENT):
+        return False
+    said = next((each for each in reversed(spot.messages()) if isinstance(each, AIMessage)), None)
+    return said is not None and len(said.tool_calls) == 1
 
 
 def _unknown(request: ToolCallRequest) -> ToolMessage:
