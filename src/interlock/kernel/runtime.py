@@ -74,7 +74,8 @@ class InProcessRuntime(Holder):
     ) -> Future[PassGrant]:
         mine = self.process
         # Asked before the store is: what was begun soon, and is not written yet, is not new.
-        soon = soon and not self.drives(run)
+        driven = self.drives(run)
+        soon = soon and not driven
         found, before, version, row, now = self.store.read(
             lambda rows: (
                 rows.run(run),
@@ -85,7 +86,7 @@ class InProcessRuntime(Holder):
             )
         )
         self._learn(version)
-        if found is not None and found.state is RunState.RUNNING and found.process != mine:
+        if found is not None and found.state is RunState.RUNNING and not (driven and found.process == mine):
             self.bury_dead()
         process = mine if row is not None and row.alive(now) else self.living_process()
         entry = Entry(run, agent, process, workflow, input, owner, versions, ticket, thread)

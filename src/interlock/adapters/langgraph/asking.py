@@ -29,6 +29,22 @@ def unanswered(messages: Sequence[AnyMessage]) -> bool:
     return any(_open_calls(messages, place) for place, each in enumerate(messages) if isinstance(each, AIMessage))
 
 
+def answered(messages: Sequence[AnyMessage]) -> list[tuple[str, str]]:
+    """The calls of this turn of the conversation that have an answer, by tool and name."""
+    found: list[tuple[str, str]] = []
+    answers: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage):
+            break
+        if isinstance(message, ToolMessage):
+            answers.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            calls = [each for each in message.tool_calls if each["id"] in answers]
+            found.extend((each["name"], f"{message.id}/{each['id']}") for each in calls)
+            answers.clear()
+    return found
+
+
 def repaired(messages: Sequence[AnyMessage], answer: Callable[[str, str, Mapping[str, Any]], Any]) -> list[AnyMessage]:
     """The conversation with an answer to every call; `answer` is given the turn, the message's id and the call."""
     mended: list[AnyMessage] = []

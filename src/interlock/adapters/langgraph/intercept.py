@@ -19,7 +19,7 @@ from langgraph.types import Command
 
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.guard.tool import Keywords, ReversibilityName
-from interlock.adapters.langgraph.asking import asking_why, in_their_place, repaired, unanswered, what_became
+from interlock.adapters.langgraph.asking import answered, asking_why, in_their_place, repaired, unanswered, what_became
 from interlock.adapters.langgraph.borders import Border, border
 from interlock.adapters.langgraph.calls import Calls
 from interlock.adapters.langgraph.guarding import guard_of, guarded_copy
@@ -95,6 +95,10 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
         if not self._compared:
             self._compared = True
             warn_of_misspelt(self.agent, self._declared, request.tools or ())
+        calls = answered(request.state.get("messages", ()))
+        spot = here() if calls else None
+        if spot is not None:
+            self.calls.turns.went_on(spot, calls)
         if unanswered(request.state.get("messages", ())):
             spot = here()
             if spot is not None and spot.thread and spot.durable:
@@ -136,7 +140,10 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
             if proposed.doing is None:
                 return cast("Answer", proposed.answer)
             with self.calls.handing(proposed):
-                return handler(request.override(tool=copy))
+                answer = handler(request.override(tool=copy))
+        if spot is not None and _ends_the_agent(spot, request, answer):
+            self.calls.turns.ended(spot)
+        return answer
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: AsyncHandler) -> Answer:
         """The same from asynchronous code."""
@@ -150,7 +157,10 @@ class InterlockMiddleware(AgentMiddleware[Any, Any]):
             if proposed.doing is None:
                 return cast("Answer", proposed.answer)
             with self.calls.handing(proposed):
-                return await handler(request.override(tool=copy))
+                answer = await handler(request.override(tool=copy))
+        if spot is not None and _ends_the_agent(spot, request, answer):
+            await asyncio.to_thread(self.calls.turns.ended, spot)
+        return answer
 
     def _propose(self, around: Border, tool: GuardedTool, request: ToolCallRequest) -> Proposed:  # noqa: ARG002
         return self.calls.propose(tool, cast("Any", request.tool_call), cast("Any", request).runtime.config)
@@ -189,6 +199,15 @@ def _name_calls(response: Any) -> None:
     for each in response.result:
         for call in each.tool_calls if isinstance(each, AIMessage) else ():
             call["id"] = call["id"] or f"call_{uuid.uuid4().hex}"
+
+
+def _ends_the_agent(spot: Spot, request: ToolCallRequest, answer: Answer) -> bool:
+    """Whether the model is not asked again after this call, and no call stands beside it that could still wait."""
+    direct = cast("BaseTool", request.tool).return_direct
+    if not direct and not (isinstance(answer, Command) and answer.graph == Command.PARENT):
+        return False
+    said = next((each for each in reversed(spot.messages()) if isinstance(each, AIMessage)), None)
+    return said is not None and len(said.tool_calls) == 1
 
 
 def _unknown(request: ToolCallRequest) -> ToolMessage:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 
 from interlock.adapters.guard.frames import current
 from interlock.adapters.guard.guards import Guards
 from interlock.adapters.langgraph.places import Spot, run_name, turn_of
 from interlock.adapters.langgraph.threads import Threads, Whose, kept_input, threads_of
-from interlock.domain.action import Action, call_key
+from interlock.domain.action import Action, ActionState, call_key
 from interlock.domain.ids import RunId
+from interlock.domain.run import RunState
 from interlock.ports.gate import Standing
 
 MOST_CALLS = 1024
@@ -65,6 +67,25 @@ class Turns:
         """A turn of the conversation begins: what an earlier one left held is ended by that."""
         if current() is None:
             with self._threads.within(self.whose(spot), spot.call):
+                pass
+
+    def went_on(self, spot: Spot, answered: Iterable[tuple[str, str]]) -> None:
+        """The model is asked again in this turn: a call that something else has answered is left behind.
+
+        `answered` are the calls of the turn that have an answer, by tool and name. If the run waits for one of them, it
+        goes on, and what is held or approved in it is superseded when it ends.
+        """
+        if current() is not None or not spot.thread or not spot.durable:
+            return
+        whose = self.whose(spot)
+        run = self._guards.runtime.run(whose.run)
+        if run is None or run.state is not RunState.WAITING:
+            return
+        run_key = self._guards.runtime.run_key(run.id)
+        keys = (call_key(run_key, spot.graph, tool, "", b"", 0, ref) for tool, ref in answered)
+        found = (self._guards.gate.find(run.id, key) for key in keys)
+        if any(each is not None and each.state in (ActionState.HELD, ActionState.CLEARED) for each in found):
+            with self._threads.within(whose, spot.call):
                 pass
 
     def ended(self, spot: Spot) -> None:
