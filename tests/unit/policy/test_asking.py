@@ -7,7 +7,7 @@ import pytest
 from interlock.domain.action import ActionKind, Asking
 from interlock.domain.ruling import Reason, Ruling
 from interlock.domain.tool import InterruptPolicy
-from interlock.policy import PolicySet, Profile, asked, held_by
+from interlock.policy import PolicySet, Profile, asked, held_by, held_for
 
 HARD = InterruptPolicy.HARD_STOP
 SOON = timedelta(minutes=5)
@@ -41,3 +41,17 @@ def test_a_pause_with_nothing_of_ours_behind_it_blames_nobody_for_not_declaring_
     held = held_by(ruled, Asking(ActionKind.OBSERVED, "node pauses"), ours=False)
     assert [reason.code for reason in held.reasons] == ["observed"]
     assert held.expires_in == timedelta(hours=24)
+
+
+@pytest.mark.parametrize("policy", InterruptPolicy)
+def test_a_call_that_is_to_be_decided_is_held_whatever_would_let_it_go_and_denied_where_it_is_denied(
+    policy: InterruptPolicy,
+) -> None:
+    ruled = Ruling(policy, policy, (Reason("because", "it is so"),), "record")
+    held = held_for(ruled, Asking(ActionKind.CALL, "the set-up says so"))
+    if policy is InterruptPolicy.DENY:
+        assert held is ruled
+        return
+    assert (held.policy, held.expires_in) == (HARD, ruled.expires_in)
+    assert "the set-up says so" in {reason.words for reason in held.reasons}
+    assert held_for(ruled, Asking(ActionKind.CALL, "so", expires_in=SOON)).expires_in == SOON
