@@ -10,15 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
+from interlock.cards.asking import follows, grave
+from interlock.cards.headline import by_risk, headline, needs_whole, what_card
+from interlock.cards.standing import decided, standing
+from interlock.cards.values import Value, disguised, impostor, texts, value_of
+from interlock.cards.whole import PREVIEW, PREVIEW_CHARACTERS, PREVIEW_LINES, long_preview, replaced
+from interlock.cards.words import ENDINGS, clock, count, deadline, label, overdue, span, verb, who
 from interlock.cli import paper
-from interlock.cli.asking_card import draw_bounds, draw_checks, draw_wanted, example, follows, grave, plate
-from interlock.cli.headline import by_risk, headline, needs_whole, what_card
+from interlock.cli.asking_card import draw_bounds, draw_checks, draw_wanted, example, plate
 from interlock.cli.knew_part import draw_knew
 from interlock.cli.outlook import typed
 from interlock.cli.paper import AGENT, AGENT_EDGE, DANGER, FOLDED, QUIET, STRONG, VALUE_EDGE, Piece, Sheet
-from interlock.cli.standing import decided, standing
-from interlock.cli.values import Value, disguised, impostor, texts, value_of
-from interlock.cli.words import ENDINGS, clock, count, deadline, label, overdue, span, verb, who
 from interlock.display import look_alike, plain
 from interlock.domain.decision import Verdict
 from interlock.domain.interrupt import InterruptKind
@@ -27,10 +29,6 @@ from interlock.kernel.knew import NOTHING_KNOWN, Knew
 from interlock.kernel.shown import hidden_paths, masked_value
 from interlock.kernel.views import CardView
 from interlock.schema import Json
-
-PREVIEW_CHARACTERS = 1_200
-PREVIEW_LINES = 16
-"""A preview that is longer is folded."""
 
 AGENT_LIMIT = 240
 """Characters of the agent's reasons on the face of a card."""
@@ -114,7 +112,7 @@ def draw_context(sheet: Sheet, view: CardView) -> None:
 
 def draw_fields(sheet: Sheet, page: Page) -> None:
     """The arguments by risk, what a person changed first, each with its real type."""
-    was = _changed(page)
+    was = replaced(page.view)
     names = [name for name in by_risk(page.arguments) if name in was]
     names += [name for name in by_risk(page.arguments) if name not in was]
     _draw_disguise(sheet, page)
@@ -159,20 +157,6 @@ def _draw_value(sheet: Sheet, page: Page, name: str, value: Value, widths: list[
             sheet.line((f"{said} Really {plain(twin.punycode, limit=80)}.", DANGER), indent=gap, hang=gap + 2)
 
 
-def _changed(page: Page) -> dict[str, Json]:
-    """What a person's edit replaced: the values of the revision before."""
-    revisions = page.view.about.revisions
-    number = page.view.card.revision
-    if number < 2 or len(revisions) < number:
-        return {}
-    before, now = revisions[number - 2], revisions[number - 1]
-    return {
-        name: before.arguments[name]
-        for name in page.arguments
-        if name in before.exact and before.exact[name] != now.exact[name]
-    }
-
-
 def _draw_disguise(sheet: Sheet, page: Page) -> None:
     hidden = sum(disguised(text) for text in texts(cast("Json", dict(page.arguments))))
     twin = look_alike(page.view.about.action.tool)
@@ -203,7 +187,7 @@ def draw_preview(sheet: Sheet, page: Page) -> None:
         return
     whole = plain(preview.text, multiline=True)
     lines = whole.split("\n")
-    long = len(whole) > PREVIEW_CHARACTERS or len(lines) > PREVIEW_LINES
+    long = long_preview(whole)
     before = page.view.preview_before
     gone = (
         [line for line in plain(before.text or "", multiline=True).split("\n") if line not in lines] if before else []
@@ -220,9 +204,9 @@ def draw_preview(sheet: Sheet, page: Page) -> None:
         sheet.row("PREVIEW", by)
         sheet.row("", whole, edge=VALUE_EDGE)
         if long:
-            page.opened.append("preview")
+            page.opened.append(PREVIEW)
         return
-    page.folded.append("preview")
+    page.folded.append(PREVIEW)
     start = "\n".join(lines[:PREVIEW_LINES])
     sheet.row("PREVIEW", by)
     sheet.row("", start[:PREVIEW_CHARACTERS] + "…", edge=VALUE_EDGE)

@@ -67,7 +67,8 @@ def respond(state: Global, ref: str, digest: str | None, note: str, result: str)
 
     Where the result is text, it needs no quotation marks.
     """
-    from interlock.cli.asking_card import expected, takes_text
+    from interlock.cards.asking import takes_text
+    from interlock.cli.asking_card import expected
     from interlock.domain.interrupt import InterruptKind
 
     with desk_of(state) as desk:
@@ -87,7 +88,7 @@ def revoke(state: Global, ref: str, digest: str | None, note: str) -> int:
         card = named(desk, ref, digest)
         opened = desk.revoke(card.id, digest=card.digest, note=note)
         if state.json:
-            from interlock.cli import shapes
+            from interlock.cards import shapes
 
             emit({"card": shapes.card_head(desk.card(opened.id))})
         else:
@@ -113,7 +114,8 @@ def reconcile(
     `done` without a result is fine, but later passes cannot read what is not known. `run-again` shows the card and
     asks, like approve. With --json: a receipt.
     """
-    from interlock.cli.asking_card import expected, takes_text
+    from interlock.cards.asking import takes_text
+    from interlock.cli.asking_card import expected
 
     if result is not None and found != "done":
         raise click.UsageError("--result belongs to --found done")
@@ -141,12 +143,12 @@ def reconcile(
 
 def _then(view: Any) -> str:
     """What follows from a no: of a pause that a framework made by itself, only that it hears of it."""
-    from interlock.cli.asking_card import only_shown
+    from interlock.cards.asking import only_shown
 
     return "The framework that paused is told." if only_shown(view) else "It will not run."
 
 
 def _what(view: Any) -> str:
-    from interlock.cli.headline import what
+    from interlock.cards.headline import what
 
     return what(view.about)

@@ -154,7 +154,7 @@ def report(desk: ReviewDesk, state: Global, receipt: Receipt, words: str, *, see
         outlook = outlook or goes_on(desk, view.run, approved=cleared)
     following = desk.card(receipt.next_interrupt).card.fingerprint if receipt.next_interrupt else None
     if state.json:
-        from interlock.cli import shapes
+        from interlock.cards import shapes
 
         emit(
             {

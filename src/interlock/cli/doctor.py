@@ -157,7 +157,7 @@ def _store(state: Global, loaded: Settings) -> Iterator[Finding]:
 def _clock(health: Health) -> Finding:
     from datetime import UTC, datetime
 
-    from interlock.cli.words import span
+    from interlock.cards.words import span
 
     ahead = health.now - datetime.now(UTC)
     if ahead.total_seconds() > 2:
@@ -167,7 +167,7 @@ def _clock(health: Health) -> Finding:
 
 
 def _processes(health: Health) -> Iterator[Finding]:
-    from interlock.cli.words import count
+    from interlock.cards.words import count
 
     if health.gone:
         pids = ", ".join(str(each.pid) for each in health.gone[:5])
@@ -184,7 +184,7 @@ def _processes(health: Health) -> Iterator[Finding]:
 
 
 def _stuck(health: Health) -> Iterator[Finding]:
-    from interlock.cli.words import count, who
+    from interlock.cards.words import count, who
 
     yield Finding(
         "ok",

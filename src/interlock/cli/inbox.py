@@ -40,7 +40,7 @@ def inbox(state: Global, watch: bool, limit: int) -> int:
 
 
 def _open_cards(desk: ReviewDesk, limit: int) -> tuple[Sequence[CardView], bool]:
-    from interlock.cli.words import overdue
+    from interlock.cards.words import overdue
 
     found: list[CardView] = []
     after = None
@@ -54,7 +54,7 @@ def _open_cards(desk: ReviewDesk, limit: int) -> tuple[Sequence[CardView], bool]
 
 
 def _shape(cards: Sequence[CardView]) -> dict[str, object]:
-    from interlock.cli import shapes
+    from interlock.cards import shapes
 
     return {
         "now": shapes.instant(cards[0].now) if cards else None,
@@ -79,8 +79,8 @@ def _print(desk: ReviewDesk, cards: Sequence[CardView], prefix: str, more: bool)
 
 def _dead(desk: ReviewDesk) -> str:
     """What processes left behind that died, and who looks after it; "" where there is nothing of the kind."""
+    from interlock.cards.words import count
     from interlock.cli.outlook import START_ONE
-    from interlock.cli.words import count
 
     processes, actions, runs = desk.left_behind()
     if not processes:
@@ -118,8 +118,8 @@ def _watch(desk: ReviewDesk, state: Global, limit: int) -> int:
 
 def _band(view: CardView) -> tuple[str, str, str, str, str]:
     """Key, title, what it means, rule and style of the band that a card belongs to."""
+    from interlock.cards.asking import only_shown
     from interlock.cli import paper
-    from interlock.cli.asking_card import only_shown
     from interlock.domain.interrupt import InterruptKind
     from interlock.domain.tool import Reversibility
 
@@ -142,8 +142,8 @@ _ORDER = ("in_doubt", "irreversible", "costly", "question", "observed", "other")
 
 def draw_inbox(sheet: Sheet, cards: Sequence[CardView], prefix: str, *, more: bool = False) -> None:
     """Draw the list: bands in their order, in each the oldest first."""
+    from interlock.cards.words import count
     from interlock.cli import paper
-    from interlock.cli.words import count
 
     if not cards:
         sheet.line(("Nothing waits for you.", paper.STRONG))
@@ -171,9 +171,9 @@ def draw_inbox(sheet: Sheet, cards: Sequence[CardView], prefix: str, *, more: bo
 
 def _draw_row(sheet: Sheet, view: CardView) -> None:
     """Two lines: what and for how long; whose, and the one fact that matters."""
+    from interlock.cards.headline import what
+    from interlock.cards.words import deadline, span
     from interlock.cli import paper
-    from interlock.cli.headline import what
-    from interlock.cli.words import deadline, span
     from interlock.display import plain
 
     wide = sheet.width > 70
@@ -206,9 +206,9 @@ def _made_up(run: str) -> bool:
 
 def _fact(view: CardView) -> tuple[str, str]:
     """The one thing to know before opening the card."""
+    from interlock.cards.headline import one_fact
+    from interlock.cards.values import disguised, impostor, texts
     from interlock.cli import paper
-    from interlock.cli.headline import one_fact
-    from interlock.cli.values import disguised, impostor, texts
     from interlock.display import plain
     from interlock.domain.interrupt import InterruptKind
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from interlock.cards.words import count
 from interlock.cli.paper import AGENT, AGENT_EDGE, QUIET, Piece, Sheet
-from interlock.cli.words import count
 from interlock.display import plain
 from interlock.kernel.knew import Knew, Said
 

@@ -120,7 +120,7 @@ def _wanted(
     since: str | None,
     until: str | None,
 ) -> Wanted:
-    from interlock.cli.sentences import tool_of
+    from interlock.cards.sentences import tool_of
 
     holds: list[Callable[[Event], bool]] = []
     known, runs = Actions(desk), Runs(desk)
@@ -234,7 +234,7 @@ def _down_to(events: Iterator[Recorded], since: datetime | None) -> Iterator[Rec
 
 
 def _shape(each: Recorded) -> dict[str, object]:
-    from interlock.cli import shapes
+    from interlock.cards import shapes
 
     position, event = each
     return {"position": position, "run": event.run, **shapes.event(event)}
@@ -248,9 +248,9 @@ def _print(desk: ReviewDesk, state: Global, found: list[Recorded]) -> None:
         return
     from datetime import UTC
 
+    from interlock.cards.sentences import sentence
+    from interlock.cards.words import clock
     from interlock.cli import paper
-    from interlock.cli.sentences import sentence
-    from interlock.cli.words import clock
     from interlock.display import plain
 
     sheet, known = paper.Sheet(paper.console()), Actions(desk)
@@ -336,7 +336,7 @@ def _export(desk: ReviewDesk, state: Global, target: str, after: int) -> int:
     """Write everything behind a position, batch by batch, each wholly or not at all as far as we can see to it."""
     import os
 
-    from interlock.cli.words import count
+    from interlock.cards.words import count
 
     written, position = 0, after
     if after and target != "-":

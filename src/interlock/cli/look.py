@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from interlock.kernel.views import CardView
 
 STATES = ("running", "waiting", "finished", "failed", "cancelled", "diverged", "needs_attention")
-SIBLINGS = 10
-MESSAGES = 50
-"""So many messages of the conversation are shown at most."""
 
 
 @click.command("show", cls=StoreCommand)
@@ -33,14 +30,15 @@ def show(state: Global, ref: str, full: bool, exact: bool) -> int:
         view = find_card(desk, ref)
         if view is None:
             return _show_run(desk, state, ref, full=full)
-        page = page_of(desk, view, state.prefix, full=full or state.json)
         if state.json:
-            from interlock.cli import shapes
+            from interlock.cards import shapes
+            from interlock.cards.whole import gather
 
-            emit(shapes.card_whole(page, exact=exact))
+            emit(shapes.card_whole(gather(desk, view, full=True), exact=exact))
         elif exact:
-            _show_exact(page)
+            _show_exact(view)
         else:
+            page = page_of(desk, view, state.prefix, full=full)
             from interlock.cli import paper
 
             sheet = paper.Sheet(paper.console())
@@ -66,17 +64,12 @@ def find_card(desk: ReviewDesk, ref: str) -> CardView | None:
 
 
 def page_of(desk: ReviewDesk, view: CardView, prefix: str, *, full: bool) -> Page:
-    """A card ready to be drawn: the arguments of its revision, large values put back where it is opened."""
+    """A card ready to be drawn; large values are put back where it is opened."""
+    from interlock.cards.whole import gather
     from interlock.cli.card import Page
-    from interlock.cli.values import holds_blob
-    from interlock.schema import fill
 
-    revision = next(each for each in view.about.revisions if each.number == view.card.revision)
-    arguments = revision.arguments
-    if full:
-        arguments = {name: fill(tree, desk.blob) if holds_blob(tree) else tree for name, tree in arguments.items()}
-    others = tuple(desk.card(other.id) for other in view.siblings[:SIBLINGS])
-    return Page(view, arguments, prefix, full, others, desk.knew(view.card.id, MESSAGES))
+    whole = gather(desk, view, full=full)
+    return Page(whole.view, whole.arguments, prefix, full, whole.others, whole.knew)
 
 
 def draw(sheet: object, page: Page) -> None:
@@ -89,16 +82,17 @@ def draw(sheet: object, page: Page) -> None:
     (draw_reconcile if is_reconcile(page.view) else draw_card)(sheet, page)
 
 
-def _show_exact(page: Page) -> None:
-    from interlock.cli import paper, shapes
+def _show_exact(view: CardView) -> None:
+    from interlock.cards import shapes
+    from interlock.cli import paper
     from interlock.display import plain
 
     sheet = paper.Sheet(paper.console())
-    card = page.view.card
+    card = view.card
     sheet.row("FINGERPRINT", card.fingerprint)
     sheet.row("DIGEST", card.digest)
     note = "Canonical JSON (RFC 8785). Signs that hide are spelled out, secrets masked."
-    document, whole = shapes.document(page.view)
+    document, whole = shapes.document(view)
     if not whole:
         note = "Canonical JSON (RFC 8785), but for what is hidden: the digest is of the values, which are not here."
     sheet.row("DOCUMENT", (note, paper.QUIET))
@@ -116,7 +110,7 @@ def _show_run(desk: ReviewDesk, state: Global, ref: str, *, full: bool) -> int:
             "unknown_ref", f"there is no card and no run {ref}", "See: interlock inbox, interlock runs"
         ) from None
     if state.json:
-        from interlock.cli import shapes
+        from interlock.cards import shapes
 
         emit(shapes.run_whole(view))
         return 0
@@ -142,15 +136,15 @@ def runs(state: Global, states: tuple[str, ...], limit: int, after: str | None) 
     with desk_of(state) as desk:
         found = desk.runs([RunState(each) for each in states], limit, after)
         if state.json:
-            from interlock.cli import shapes
+            from interlock.cards import shapes
 
             emit({"runs": [shapes.run(row) for row in found]})
             return 0
         from datetime import UTC, datetime
 
+        from interlock.cards.words import clock
         from interlock.cli import paper
         from interlock.cli.run_page import STATES as WORDS
-        from interlock.cli.words import clock
         from interlock.display import plain
 
         sheet = paper.Sheet(paper.console())

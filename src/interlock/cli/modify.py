@@ -97,9 +97,9 @@ def _revised(card: Named, changes: Mapping[str, object]) -> dict[str, Json]:
 
 
 def _draw(sheet: Sheet, card: Named, new: Mapping[str, Json]) -> None:
+    from interlock.cards.values import value_of
+    from interlock.cards.words import label
     from interlock.cli import paper
-    from interlock.cli.values import value_of
-    from interlock.cli.words import label
 
     about = card.view.about
     old = about.current.arguments
@@ -153,7 +153,7 @@ def _takes_text(schema: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
 
 def _edited(desk: ReviewDesk, card: Named) -> dict[str, object]:
     """Open the arguments in an editor; answers what differs."""
-    from interlock.cli.values import arguments_json
+    from interlock.cards.values import arguments_json
     from interlock.schema import fill
 
     # What is hidden stands there as its stand-in, which means: leave it as it is.

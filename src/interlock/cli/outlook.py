@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from interlock.cli.words import who
+from interlock.cards.words import who
 from interlock.display import is_clean, plain
 from interlock.domain.run import Freeze, Run, RunState
 

@@ -53,8 +53,8 @@ def check(state: Global, file: Path, app: str | None, strict: bool) -> int:
         ]
         emit({"policy": about, "rules": rules, "notes": notes})
         return 1 if strict and notes else 0
+    from interlock.cards.words import count
     from interlock.cli import paper
-    from interlock.cli.words import count
     from interlock.display import plain
 
     sheet = paper.Sheet(paper.console())
@@ -278,8 +278,8 @@ def _shape(found: Any) -> dict[str, object]:
 
 
 def _draw(sheet: Sheet, found: Any) -> None:
+    from interlock.cards.words import span
     from interlock.cli import paper
-    from interlock.cli.words import span
     from interlock.display import plain
 
     ruling, before = found.ruling, found.without_rules

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from interlock.cards.headline import NATURE, consequence, headline
+from interlock.cards.standing import decided, failure, standing
+from interlock.cards.words import ENDINGS, clock
 from interlock.cli.card import Page, clocks, draw_context, draw_fields
-from interlock.cli.headline import NATURE, consequence, headline
 from interlock.cli.paper import DOUBT, QUIET, STRONG, Sheet
-from interlock.cli.standing import decided, failure, standing
-from interlock.cli.words import ENDINGS, clock
 from interlock.display import plain
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlock.cli.headline import what
+from interlock.cards.headline import what
+from interlock.cards.standing import failure, tree_of
+from interlock.cards.story import Moment, Teller
+from interlock.cards.values import value_of
+from interlock.cards.words import clock, count, span
 from interlock.cli.outlook import next_step, typed
 from interlock.cli.paper import DANGER, GOOD, QUIET, STRONG, VALUE_EDGE, Sheet
 from interlock.cli.run_parts import Values, draw_action, draw_knew, draw_moments
-from interlock.cli.standing import failure, tree_of
-from interlock.cli.story import Moment, Teller
-from interlock.cli.values import value_of
-from interlock.cli.words import clock, count, span
 from interlock.display import plain
 from interlock.domain.action import ActionState
 from interlock.domain.interrupt import InterruptKind

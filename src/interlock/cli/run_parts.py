@@ -7,14 +7,14 @@ from datetime import datetime
 from itertools import groupby
 from typing import cast
 
+from interlock.cards.asking import bounds
+from interlock.cards.headline import by_risk, what
+from interlock.cards.standing import REFUSALS, tree_of
+from interlock.cards.story import Moment, Part
+from interlock.cards.values import value_of
+from interlock.cards.words import clock, count, label, span, verb, who
 from interlock.cli import paper
-from interlock.cli.asking_card import bounds
-from interlock.cli.headline import by_risk, what
 from interlock.cli.paper import AGENT, AGENT_EDGE, DANGER, DOUBT, GOOD, QUIET, STRONG, VALUE_EDGE, Sheet
-from interlock.cli.standing import REFUSALS, tree_of
-from interlock.cli.story import Moment, Part
-from interlock.cli.values import value_of
-from interlock.cli.words import clock, count, label, span, verb, who
 from interlock.display import plain
 from interlock.domain.action import ActionKind, ActionState
 from interlock.domain.events import Event, EventType

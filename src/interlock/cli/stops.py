@@ -44,7 +44,7 @@ def freeze(state: Global, scope: str, name: str | None, reason: str) -> int:
         stop = desk.freeze(scope, name, reason)
         unknown = _unknown(desk, scope, name)
         if state.json:
-            from interlock.cli import shapes
+            from interlock.cards import shapes
 
             emit({"freeze": shapes.freeze(stop), "warning": unknown or None})
         else:
@@ -94,7 +94,7 @@ def release(state: Global, scope: str, name: str | None) -> int:
         desk.release(scope, name)
         left = desk.freezes()
         if state.json:
-            from interlock.cli import shapes
+            from interlock.cards import shapes
 
             emit(
                 {"released": {"scope": scope, "name": name or None}, "freezes": [shapes.freeze(each) for each in left]}
@@ -110,14 +110,14 @@ def release(state: Global, scope: str, name: str | None) -> int:
 @click.option("--reason", default="", help="Why; it is recorded.")
 def cancel(state: Global, run: str, reason: str) -> int:
     """End a run: what has not started is withdrawn, what is executing may finish. With --json: {"run"}."""
-    from interlock.cli.words import count
+    from interlock.cards.words import count
     from interlock.domain.action import ActionState
 
     with desk_of(state) as desk:
         desk.cancel(run, reason)
         view = desk.story(run)
         if state.json:
-            from interlock.cli import shapes
+            from interlock.cards import shapes
 
             emit({"run": shapes.run(view.run)})
             return 0
@@ -138,7 +138,7 @@ def retry(state: Global, run: str, accept_divergence: bool) -> int:
     with desk_of(state) as desk:
         row = desk.retry(run, accept_divergence=accept_divergence)
         if state.json:
-            from interlock.cli import shapes
+            from interlock.cards import shapes
 
             emit({"run": shapes.run(row)})
         else:
@@ -164,7 +164,7 @@ def rollback(state: Global, action: str, yes: bool) -> int:
             raise DecisionError(
                 "not_compensable", f"{about.action.tool} declares no way to undo it", "Undo it by hand."
             )
-        from interlock.cli.headline import what
+        from interlock.cards.headline import what
         from interlock.cli.outlook import typed
 
         said = what(about)
@@ -177,7 +177,7 @@ def rollback(state: Global, action: str, yes: bool) -> int:
                 return 1
         work = desk.rollback(action)
         if state.json:
-            from interlock.cli import shapes
+            from interlock.cards import shapes
 
             emit({"action": shapes.action(about), "work": work.id})
             return 0

@@ -30,7 +30,7 @@ def worker(state: Global, app: str, once: bool) -> int:
     in doubt). A line when a run goes on, and one when it has ended or waits again; with --json one object a line,
     {"at", "run"}, for the latter. Exit codes: 0, 130, 143.
     """
-    from interlock.cli.words import count
+    from interlock.cards.words import count
     from interlock.display import plain
 
     if state.url:
@@ -158,13 +158,13 @@ def _say(run: Run, said: str) -> None:
 def _tell(il: Interlock, run: Run, state: Global) -> None:
     """How a pass ended: the run's state, and what comes next where that is somebody's turn."""
     if state.json:
-        from interlock.cli import shapes
+        from interlock.cards import shapes
 
         emit({"at": datetime.now().astimezone().isoformat(), "run": shapes.run(run)}, compact=True)
         sys.stdout.flush()
         return
-    from interlock.cli.standing import failure, result
-    from interlock.cli.words import count
+    from interlock.cards.standing import failure, result
+    from interlock.cards.words import count
     from interlock.display import plain
     from interlock.domain.run import RunState
 
@@ -183,7 +183,7 @@ def _tell(il: Interlock, run: Run, state: Global) -> None:
 
 
 def _undone(il: Interlock, work: Work) -> None:
-    from interlock.cli.headline import what
+    from interlock.cards.headline import what
     from interlock.domain.ids import ActionId
 
     about = il.kernel.action(ActionId(work.subject))

@@ -203,7 +203,7 @@ def test_following_shows_what_comes(shop: Any) -> None:
 
 
 def test_every_type_of_event_has_a_sentence_of_its_own() -> None:
-    from interlock.cli.sentences import sentence
+    from interlock.cards.sentences import sentence
 
     at = datetime(2026, 1, 1, tzinfo=UTC)
     said = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
+from interlock.cards.words import count
 from interlock.cli.demo.evidence import Finding, Sent, findings, sent_mail
 from interlock.cli.demo.processes import Processes
 from interlock.cli.demo.reviewers import Person, Reviewer, Script
@@ -17,7 +18,6 @@ from interlock.cli.demo.screen import Screen
 from interlock.cli.demo.shop import ORDERS, Folder, furnish, refunds_of
 from interlock.cli.demo.telling import Teller
 from interlock.cli.demo.worker import RUN
-from interlock.cli.words import count
 from interlock.compose import Desk
 from interlock.domain.errors import SettingsError
 from interlock.domain.interrupt import InterruptKind

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from interlock.cards.words import count
 from interlock.cli.demo.evidence import plain_arguments, sent_mail, witnessed
 from interlock.cli.demo.screen import Screen
 from interlock.cli.demo.shop import ORDERS, Folder, refunds_of
-from interlock.cli.words import count
 from interlock.domain.decision import Shown
 from interlock.domain.errors import DecisionError
 from interlock.domain.interrupt import InterruptKind

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from interlock.cli.headline import headline
-from interlock.cli.standing import REFUSALS, edit, result
-from interlock.cli.values import literal
-from interlock.cli.words import count, who
+from interlock.cards.headline import headline
+from interlock.cards.standing import REFUSALS, edit, result
+from interlock.cards.values import literal
+from interlock.cards.words import count, who
 from interlock.display import plain
 from interlock.domain.action import ActionKind
 from interlock.domain.events import Event, EventType

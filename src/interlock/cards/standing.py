@@ -6,8 +6,8 @@ import json
 from datetime import datetime
 from typing import cast
 
-from interlock.cli.values import value_of
-from interlock.cli.words import clock, label, span, who
+from interlock.cards.values import value_of
+from interlock.cards.words import clock, label, span, who
 from interlock.display import plain
 from interlock.domain.action import Action, ActionState, RefusalKind
 from interlock.domain.decision import Decision, Verdict

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from interlock.cli.values import impostor, literal, texts
-from interlock.cli.words import label, verb
+from interlock.cards.values import impostor, literal, texts
+from interlock.cards.words import label, verb
 from interlock.display import plain
 from interlock.domain.hiding import HIDDEN, holds_hidden, is_hidden
 from interlock.domain.tool import Reach, Reversibility, ToolSpec

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from interlock.cli.values import disguised, impostor, literal, pretty, texts, value_of
-from interlock.cli.words import clock, count, label, span, verb, who
+from interlock.cards.values import disguised, impostor, literal, pretty, texts, value_of
+from interlock.cards.words import clock, count, label, span, verb, who
 
 
 @pytest.mark.parametrize(

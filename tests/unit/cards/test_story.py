@@ -229,7 +229,7 @@ def test_nothing_ran_after_the_deadline_and_a_late_no_is_kept(tmp_path: Path, sh
 
 
 def test_an_old_approval_says_that_it_is_asked_again(shop: Any) -> None:
-    from interlock.cli.standing import standing
+    from interlock.cards.standing import standing
     from interlock.domain.run import Run
 
     approve(shop, "mail-1") if shop.held_mail() else None

@@ -17,10 +17,9 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from interlock.cli.card import Page
-from interlock.cli.headline import needs_whole, what, what_card
-from interlock.cli.standing import tree_of
-from interlock.cli.values import value_of
+from interlock.cards.headline import needs_whole, what, what_card
+from interlock.cards.standing import tree_of
+from interlock.cards.whole import Whole, folded
 from interlock.display import mask_secrets
 from interlock.domain.decision import Decision
 from interlock.domain.events import Event
@@ -77,7 +76,7 @@ def interrupt(card: Interrupt) -> Shape:
     }
 
 
-def card_whole(page: Page, *, exact: bool = False) -> Shape:
+def card_whole(page: Whole, *, exact: bool = False) -> Shape:
     """A card with everything that belongs to it; with `exact`, also its document as it is hashed."""
     view = page.view
     about = view.about
@@ -97,7 +96,7 @@ def card_whole(page: Page, *, exact: bool = False) -> Shape:
         "others": [interrupt(each) for each in view.siblings],
         "frozen": [freeze(each) for each in view.freezes],
         "needs_whole": needs_whole(about.tool),
-        "folded": [name for name, tree in page.arguments.items() if value_of(name, tree).folded],
+        "folded": [*folded(view, page.arguments)],
         "knew": {
             "messages": [said(each) for each in page.knew.said],
             "whole": page.knew.whole,

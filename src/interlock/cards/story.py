@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from interlock.cli.standing import REFUSALS, edit, failure, result
-from interlock.cli.words import span, who
+from interlock.cards.standing import REFUSALS, edit, failure, result
+from interlock.cards.words import span, who
 from interlock.display import plain
 from interlock.domain.action import ActionKind, ActionState
 from interlock.domain.events import Event, EventType
