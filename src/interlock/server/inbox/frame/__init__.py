@@ -1,0 +1,1 @@
+"""What all pages share: their frame, their looks, and how values and words become HTML."""
