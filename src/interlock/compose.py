@@ -15,12 +15,14 @@ from interlock.adapters.guard.tool import Duration
 from interlock.adapters.plain import PlainAdapter
 from interlock.canonical import fingerprint
 from interlock.domain.action import Versions
+from interlock.domain.credential import CredentialKind
 from interlock.domain.errors import DecisionError, PolicyError, SettingsError
 from interlock.domain.ids import ActionId
 from interlock.domain.run import Run, Work
 from interlock.domain.tool import ToolSpec
 from interlock.identities.local import LocalIdentity, session_secret, user_name
 from interlock.kernel import Kernel
+from interlock.kernel.access import LOGIN_LASTS
 from interlock.kernel.desk import ReviewDesk
 from interlock.policy import PolicySet, Profile, check, check_rules, idle_rules, parse_policy
 from interlock.ports.store import Store
@@ -169,6 +171,36 @@ class Desk(ReviewDesk):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def open_kernel(url: str | None = None) -> tuple[Kernel, settings_.Settings]:
+    """A kernel over the store that the url or the settings name, for a server that has no agent of its own."""
+    settings = settings_.load(url)
+    return Kernel(open_store(settings), policy_of(settings), lease_s=settings.lease_s), settings
+
+
+def login_link(kernel: Kernel, origin: str) -> str:
+    """A link to the inbox under `origin` that signs the user of this machine in, once."""
+    person = user_name()
+    made = kernel.issue(CredentialKind.LOGIN, person, by=f"operator:{person}", lasts=LOGIN_LASTS)
+    return f"{origin}/signin?token={made.token}"
+
+
+def web_app(kernel: Kernel, origin: str) -> Any:
+    """The inbox and the API over a kernel, as an ASGI application that is reached under `origin`.
+
+    Raises `SettingsError` where the extra `server` is not installed.
+    """
+    try:
+        from interlock.server.app import create_app
+        from interlock.server.security import Border
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            "server_extra_missing",
+            f"the inbox needs {error.name}, which is not installed",
+            "Install it: pip install 'interlock[server]'",
+        ) from error
+    return create_app(kernel, Border.at(origin))
 
 
 def open_store(settings: settings_.Settings) -> Store:

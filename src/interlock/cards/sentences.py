@@ -170,6 +170,24 @@ def _given_back(event: Event, about: ActionView | None) -> str:
     return f"{_actor(event)} gave {_call(event, about)} back before it had begun"
 
 
+_CREDENTIALS = {
+    "login": "a link to the inbox",
+    "session": "a session",
+    "agent_key": "an agent's key",
+    "reviewer_key": "a reviewer's key",
+}
+
+
+def _issued(event: Event, _: ActionView | None) -> str:
+    what = _CREDENTIALS.get(_words(event, "kind"), "a credential")
+    return f"{_actor(event)} made {what} for {_words(event, 'holder')}"
+
+
+def _ended(event: Event, _: ActionView | None) -> str:
+    what = _CREDENTIALS.get(_words(event, "kind"), "a credential")
+    return f"{_actor(event)} ended {what} of {_words(event, 'holder')}: {_words(event, 'why')}"
+
+
 def _number(value: Json) -> int:
     return len(value) if isinstance(value, list) else value if isinstance(value, int) else 0
 
@@ -227,6 +245,9 @@ _SENTENCES: dict[EventType, Callable[[Event, ActionView | None], str]] = {
     EventType.VALUE_REVEALED: _revealed,
     EventType.AGENT_DECIDED: _decided_alone,
     EventType.POLICY_ADOPTED: _adopted,
+    EventType.CREDENTIAL_ISSUED: _issued,
+    EventType.CREDENTIAL_ENDED: _ended,
+    EventType.SIGNED_IN: _about("{who} signed in to the inbox"),
     EventType.FREEZE_SET: lambda event, _: _freeze(event, "froze"),
     EventType.FREEZE_RELEASED: lambda event, _: _freeze(event, "released"),
     EventType.PROCESS_LOST: _lost,

@@ -12,7 +12,7 @@ from interlock.display import plain
 from interlock.domain.action import Action, ActionState, RefusalKind
 from interlock.domain.decision import Decision, Verdict
 from interlock.domain.run import Run
-from interlock.kernel.views import ActionView
+from interlock.kernel.views import ActionView, CardView
 from interlock.schema import Json
 
 VERDICTS = {
@@ -73,6 +73,14 @@ def standing(about: ActionView, run: Run, now: datetime) -> str:
             return f"it was done; rolling it back failed: {plain(action.words, limit=200)}"
         case ActionState.ROLLBACK_CONFLICT:
             return f"it was done and not rolled back: {plain(action.words, limit=200)}"
+
+
+def state_of(view: CardView) -> str:
+    """What whoever shows a card compares to see whether it still tells the truth."""
+    action = view.about.action
+    newest = view.about.cards[-1].id if view.about.cards else ""
+    ended = view.card.ending.value if view.card.ending else "open"
+    return f"{ended}.{action.state.value}.{action.tries}.{newest[-6:]}.{len(view.freezes)}"
 
 
 def cleared(about: ActionView, run: Run, now: datetime) -> str:

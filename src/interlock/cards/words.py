@@ -65,6 +65,11 @@ def deadline(card: Interrupt, now: datetime) -> str:
     return f"expires {clock(card.expires_at, now)} (in {span(card.expires_at - now)})"
 
 
+def until(card: Interrupt, now: datetime) -> str:
+    """Until when a card can be decided, short."""
+    return deadline(card, now).partition(" (")[0]
+
+
 def who(actor: str) -> str:
     """A principal as people name it: without its kind, and machines by what they are."""
     kind, _, name = actor.partition(":")

@@ -49,6 +49,8 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "rollback": ("stops:rollback", "Undo an action that is done, by its tool's own means."),
     },
     "Run": {
+        "serve": ("serve:serve", "The inbox in a browser, with a worker beside it."),
+        "link": ("serve:link", "A link that signs you in to the inbox, once."),
         "worker": ("work:worker", "Go on with waiting runs as soon as they are decided."),
         "demo": ("demo.command:demo", "An agent at work, with its inbox in this terminal."),
     },

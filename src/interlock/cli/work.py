@@ -36,7 +36,7 @@ def worker(state: Global, app: str, once: bool) -> int:
     if state.url:
         os.environ["INTERLOCK_URL"] = state.url  # before the import, which may read it
     il = load_app(app)
-    _same_store(il, app, state.url)
+    same_store(il, app, state.url)
 
     def on_start(run: Run) -> None:
         if not state.json:
@@ -116,7 +116,7 @@ def load_app(app: str) -> Interlock:
     return found
 
 
-def _same_store(il: Interlock, app: str, url: str | None) -> None:
+def same_store(il: Interlock, app: str, url: str | None) -> None:
     """A --url that the module does not follow would leave people waiting at another store."""
     from interlock import settings
     from interlock.domain.errors import SettingsError

@@ -62,6 +62,9 @@ class EventType(StrEnum):
     WORK_POISONED = "WorkPoisoned"
     POLICY_ADOPTED = "PolicyAdopted"
     VALUE_REVEALED = "ValueRevealed"
+    CREDENTIAL_ISSUED = "CredentialIssued"
+    CREDENTIAL_ENDED = "CredentialEnded"
+    SIGNED_IN = "SignedIn"
 
 
 MATCHED = frozenset({EventType.CALL_RECORDED, EventType.AGENT_DECIDED})

@@ -13,7 +13,7 @@ from interlock.domain.errors import DecisionError
 from interlock.domain.events import EventType
 from interlock.domain.ids import Digest, InterruptId
 from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
-from interlock.domain.moves import Fact, Moved, clock, close, expire, hold, preview_document, refuse
+from interlock.domain.moves import Fact, Moved, clock, close, expire, hold, preview_document, queued, refuse
 from interlock.domain.ruling import CHECK_HOLDS, Ruling
 from interlock.domain.texts import length
 from interlock.domain.tool import InterruptPolicy
@@ -263,6 +263,7 @@ def ask(action: Action, card: Interrupt | None, command: c.AskPeople, now: datet
         why=command.why,
         previous=card.id if card is not None else command.previous,
         document=document,
+        **queued(action, InterruptKind.RECONCILE),
     )
     fact = Fact(EventType.RECONCILE_OPENED, {"digest": digest, "why": command.why}, interrupt=opened.id)
     return Moved(replace(action, interrupt=opened.id), (opened,), (fact,))

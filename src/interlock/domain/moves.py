@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypedDict
 
 from interlock.canonical import Json, canonical_bytes, digest_bytes
 from interlock.domain import commands as c
@@ -12,7 +13,8 @@ from interlock.domain.action import Action, ActionKind, ActionState, Preview, Re
 from interlock.domain.errors import InterlockError
 from interlock.domain.events import EventType
 from interlock.domain.ids import DecisionId, Digest, InterruptId
-from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
+from interlock.domain.interrupt import Band, Ending, Interrupt, InterruptKind
+from interlock.domain.tool import InterruptPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ def hold(
         why=why,
         previous=previous,
         document=document,
+        **queued(action, _CARDS[action.traits.kind]),
     )
     held = replace(
         action,
@@ -97,6 +100,27 @@ def hold(
     if document is not None:
         said["digest"] = card.digest
     return Moved(held, (card,), (Fact(event, said, actor, new),))
+
+
+class Queued(TypedDict):
+    """What finds a card in a queue."""
+
+    band: Band
+    agent: str
+    tool: str
+
+
+def queued(action: Action, kind: InterruptKind) -> Queued:
+    """Where a new card of the action stands in the queue."""
+    traits = action.traits
+    band = Band.of(
+        kind,
+        traits.reversibility,
+        reach=bool(traits.reach),
+        guarded=bool(traits.tool_rev),
+        proceeds=action.ruling.policy is InterruptPolicy.SOFT_CHECKPOINT,
+    )
+    return {"band": band, "agent": action.agent, "tool": action.tool}
 
 
 def preview_document(action: Action, preview: Preview) -> bytes:

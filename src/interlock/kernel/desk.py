@@ -20,6 +20,7 @@ from interlock.kernel.knew import Knew
 from interlock.kernel.shown import keep_hidden
 from interlock.kernel.views import ActionView, CardView, RunView
 from interlock.policy import Explanation, PolicySet
+from interlock.ports.store import EVERYTHING, Queue
 from interlock.schema import SchemaError, fill, plain_to_tree, revise, tree_to_plain
 from interlock.schema.errors import short_repr
 
@@ -49,9 +50,17 @@ class ReviewDesk:
 
     # -- looking --------------------------------------------------------------------------------
 
-    def open(self, limit: int = 50, after: str | None = None) -> tuple[CardView, ...]:
-        """A page of open cards, oldest first; `after` is the last card's id of the page before."""
-        return self._kernel.inbox(limit, after)
+    def open(self, limit: int = 50, after: str | None = None, queue: Queue = EVERYTHING) -> tuple[CardView, ...]:
+        """A page of open cards for a list: the riskiest band first, in each the oldest.
+
+        `after` is the id of the last card of the page before. What a card went through before, and the other cards of
+        its run, `card` tells.
+        """
+        return self._kernel.inbox(limit, after, queue)
+
+    def count_open(self, queue: Queue = EVERYTHING, most: int = 1_000) -> int:
+        """How many cards wait; counts no further than `most`."""
+        return self._kernel.count_open(queue, most)
 
     def knew(self, interrupt: str, most: int = 20) -> Knew:
         """What the agent knew: the last messages of the conversation in which it made the call."""

@@ -22,14 +22,16 @@ from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.domain.tool import InterruptPolicy
 from interlock.kernel import documents, ledger, views
+from interlock.kernel.access import Access
 from interlock.kernel.futures import tried
-from interlock.kernel.gate import InProcessGate
 from interlock.kernel.health import Health, closed_by_fingerprint, health_of, left_behind, living
 from interlock.kernel.knew import Knew, knew
 from interlock.kernel.process import seen_dead
+from interlock.kernel.record import Lately, lately
 from interlock.kernel.rulings import Call
 from interlock.kernel.shown import revealed, shown_event
-from interlock.ports.store import Change, Page, Rows
+from interlock.policy import PolicySet
+from interlock.ports.store import EVERYTHING, Change, Page, Queue, Rows
 from interlock.usecases.adopt_policy import PolicyMoved
 from interlock.usecases.decide import Verdicting, decide
 from interlock.usecases.engine_work import Mine, doable, finish_work, return_work, take_work
@@ -41,7 +43,7 @@ from interlock.usecases.revoke import revoke
 from interlock.usecases.rollback import ask_rollback, end_rollback, start_rollback
 
 
-class Kernel(InProcessGate):
+class Kernel(Access):
     """`InProcessGate` for agents, and below it what people and engines ask for."""
 
     # -- people ---------------------------------------------------------------------------------
@@ -153,6 +155,15 @@ class Kernel(InProcessGate):
         """Lift a freeze and wake what waited behind it."""
         return self.store.write(release(scope, name, by, self.ids))
 
+    def lately(self, most: int = 5_000) -> Lately:
+        """How the questions among the newest events ended, by tool and by rule."""
+        return self.snapshot(lambda rows: lately(rows, most))
+
+    def policy_of(self, agent: str) -> tuple[PolicyVersion, PolicySet | None] | None:
+        """The policy that an agent's executors adopted last, and its content where the store has it."""
+        version = self.store.read(lambda rows: rows.policy(agent))
+        return None if version is None else (version, self.rulings.policy_by(version.digest))
+
     def freezes(self) -> tuple[Freeze, ...]:
         return self.store.read(lambda rows: tuple(rows.freezes()))
 
@@ -175,9 +186,22 @@ class Kernel(InProcessGate):
 
         return self.store.write(reveal(interrupt, digest, paths, by, channel, look, self.ids))
 
-    def inbox(self, limit: int = 50, after: str | None = None) -> tuple[views.CardView, ...]:
-        """A page of open cards with their context, oldest first."""
-        return self.store.read(lambda rows: views.open_cards(rows, limit, after))
+    def inbox(self, limit: int = 50, after: str | None = None, queue: Queue = EVERYTHING) -> tuple[views.CardView, ...]:
+        """A page of open cards for a list, the riskiest first and in each band the oldest."""
+        return self.store.read(lambda rows: views.open_cards(rows, Page(limit, after), queue))
+
+    def now(self) -> datetime:
+        """The store's clock."""
+        return self.store.read(lambda rows: rows.now)
+
+    def count_open(self, queue: Queue = EVERYTHING, most: int = 1_000) -> int:
+        """How many cards wait; counts no further than `most`."""
+        return self.store.read(lambda rows: rows.count_open(queue, most))
+
+    def endings(self, interrupts: Sequence[InterruptId]) -> dict[InterruptId, Interrupt]:
+        """Those of the cards that wait no longer."""
+        found = self.store.read(lambda rows: [rows.interrupt(each) for each in interrupts])
+        return {card.id: card for card in found if card is not None and not card.open}
 
     def card(self, interrupt: InterruptId) -> views.CardView | None:
         return self.store.read(lambda rows: views.card_view(rows, interrupt))
@@ -230,10 +254,10 @@ class Kernel(InProcessGate):
         self.say_soon()
         return ledger.forwards(self.store, run, after)
 
-    def events_backwards(self) -> Iterator[ledger.Recorded]:
-        """Every event, the newest first, read page by page as it is asked for."""
+    def events_backwards(self, under: int | None = None) -> Iterator[ledger.Recorded]:
+        """Every event (under a position), the newest first, read page by page as it is asked for."""
         self.say_soon()
-        return ledger.backwards(self.store)
+        return ledger.backwards(self.store, under)
 
     def leaf(self, event: Event) -> bytes:
         """An event exactly as it is recorded: the canonical bytes of its envelope."""

@@ -21,9 +21,10 @@ def forwards(store: Store, run: RunId | None = None, after: str | None = None) -
         after = str(page[-1][0])
 
 
-def backwards(store: Store) -> Iterator[Recorded]:
-    """Every event of the store, the newest first."""
-    below = store.read(lambda rows: rows.last_event()) + 1
+def backwards(store: Store, under: int | None = None) -> Iterator[Recorded]:
+    """Every event of the store, the newest first; only those under a position where one is given."""
+    newest = store.read(lambda rows: rows.last_event()) + 1
+    below = newest if under is None else min(newest, under)
     while below > 1:
         start = max(0, below - 1 - PAGE)
         page = store.read(lambda rows: rows.events(None, Page(PAGE, str(start))))  # noqa: B023  read at once

@@ -22,6 +22,7 @@ from interlock.kernel.futures import at_once, then
 from interlock.kernel.holder import Holder
 from interlock.kernel.rulings import Rulings
 from interlock.kernel.views import action_of
+from interlock.kernel.watching import Watching
 from interlock.policy import PolicySet
 from interlock.ports.store import Change, Rows, Store, Unit
 from interlock.schema import spill
@@ -52,6 +53,7 @@ class InProcessRuntime(Holder):
     ) -> None:
         super().__init__(store, policy, lease_s=lease_s)
         self._url_of = url_of
+        self._watching = Watching(store.wait_for_change)
         self.rulings = Rulings(self)
         self._saying = threading.Lock()
         self._unsaid: list[Unit[Any]] = []
@@ -172,6 +174,10 @@ class InProcessRuntime(Holder):
 
     def wait_for_change(self, timeout: float) -> bool:
         return self.store.wait_for_change(timeout)
+
+    def on_change(self, tell: Callable[[], None]) -> Callable[[], None]:
+        """Have `tell` called, from another thread, when something may have changed; answers what ends that."""
+        return self._watching.subscribe(tell)
 
     def arguments(self, action: ActionId) -> Json:
         return self.store.read(lambda rows: stored_arguments(rows, known(rows, action)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
 from interlock.canonical import Json, document_digest, fingerprint, parse
-from interlock.domain.action import Action, Preview
+from interlock.domain.action import Action, Preview, Revision
 from interlock.domain.decision import Decision
 from interlock.domain.events import Event
 from interlock.domain.hiding import secrets_of, veiled_tree
@@ -18,7 +19,7 @@ from interlock.domain.run import Freeze, Run, Work
 from interlock.domain.tool import ToolSpec
 from interlock.kernel.documents import tool_spec
 from interlock.kernel.shown import shown_arguments, shown_event
-from interlock.ports.store import Page, Rows
+from interlock.ports.store import EVERYTHING, Page, Queue, Rows
 from interlock.usecases.draft import resume_id
 
 
@@ -116,8 +117,7 @@ def action_view(rows: Rows, action: Action) -> ActionView:
     makers = {decision.id: str(decision.by) for decision in decisions}
     kept = rows.revisions(action.id)
     facts = cast("dict[str, Json]", parse(kept[0].facts))
-    declared = rows.blob(str(facts["tool"]))
-    tool = tool_spec(cast("dict[str, Json]", parse(declared))) if declared is not None else ToolSpec(action.tool)
+    tool = _declared(rows, str(facts["tool"]), action.tool)
     documents = [cast("dict[str, Json]", parse(each.document)) for each in kept]
     salt = str(documents[0].get("salt", ""))  # one for all revisions, so that what an edit left looks the same
     revisions = tuple(
@@ -136,8 +136,14 @@ def action_view(rows: Rows, action: Action) -> ActionView:
     )
     # What the agent says for itself may repeat what its arguments hide.
     secrets = frozenset(secret for each in revisions for secret in secrets_of(each.exact, tool.sensitive))
-    said = {name: each if name in _DIGESTS else veiled_tree(each, secrets) for name, each in facts.items()}
-    return ActionView(action, tool, said, revisions, tuple(rows.interrupts_of_action(action.id)), decisions)
+    return ActionView(
+        action, tool, _said(facts, secrets), revisions, tuple(rows.interrupts_of_action(action.id)), decisions
+    )
+
+
+def _said(facts: Mapping[str, Json], secrets: Iterable[str]) -> Mapping[str, Json]:
+    known = frozenset(secrets)
+    return {name: each if name in _DIGESTS else veiled_tree(each, known) for name, each in facts.items()}
 
 
 _DIGESTS = ("tool", "messages")
@@ -184,10 +190,55 @@ def run_view(rows: Rows, run: RunId) -> RunView | None:
     return RunView(row, actions, tuple(events), rows.work(resume_id(row)), rows.now)
 
 
-def open_cards(rows: Rows, limit: int, after: str | None) -> tuple[CardView, ...]:
-    """A page of open cards with their context, oldest first."""
-    views = (card_view(rows, card.id) for card in rows.open_interrupts(Page(limit, after)))
-    return tuple(view for view in views if view is not None)
+def open_cards(rows: Rows, page: Page, queue: Queue = EVERYTHING) -> tuple[CardView, ...]:
+    """A page of open cards for a list: each with the revision that it is about, and without its past and its siblings.
+
+    One statement reads the page; what it costs does not grow with what waits.
+    """
+    found = rows.open_cards(page, queue)
+    stops = rows.freezes() if found else ()
+    views: list[CardView] = []
+    for card, action, run, revision in found:
+        about = _head(rows, action, revision)
+        if about is None:
+            whole = card_view(rows, card.id)
+            assert whole is not None, "the card was just read"
+            views.append(whole)
+            continue
+        freezes = tuple(stop for stop in stops if stop.covers(run.agent, action.tool, run.id))
+        views.append(CardView(card, about, run, (), freezes, rows.now))
+    return tuple(views)
+
+
+def _head(rows: Rows, action: Action, revision: Revision) -> ActionView | None:
+    """An action by its first revision alone; None where there is a later one: its facts stand with the first."""
+    if revision.number != 1:
+        return None
+    facts = cast("dict[str, Json]", parse(revision.facts))
+    tool = _declared(rows, str(facts["tool"]), action.tool)
+    document = cast("dict[str, Json]", parse(revision.document))
+    exact = _arguments(document)
+    arguments = shown_arguments(exact, tool, str(document.get("salt", "")))
+    view = RevisionView(1, revision.digest, arguments, revision.document, revision.at, f"agent:{action.agent}", exact)
+    return ActionView(action, tool, _said(facts, secrets_of(exact, tool.sensitive)), (view,), (), ())
+
+
+_TOOLS: OrderedDict[str, ToolSpec] = OrderedDict()
+_MOST_TOOLS = 1_000
+
+
+def _declared(rows: Rows, digest: str, name: str) -> ToolSpec:
+    """A tool as it was declared. What a digest names never changes, so each is read once."""
+    known = _TOOLS.get(digest)
+    if known is not None:
+        return known
+    declared = rows.blob(digest)
+    if declared is None:
+        return ToolSpec(name)
+    _TOOLS[digest] = tool = tool_spec(cast("dict[str, Json]", parse(declared)))
+    while len(_TOOLS) > _MOST_TOOLS:
+        _TOOLS.popitem(last=False)
+    return tool
 
 
 def by_fingerprint(rows: Rows, wanted: str) -> tuple[Interrupt, ...]:

@@ -14,11 +14,12 @@ from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
 from interlock.domain.action import Action, ActionState, Revision
+from interlock.domain.credential import Credential, CredentialKind, Opening
 from interlock.domain.decision import Decision
 from interlock.domain.errors import InterlockError
 from interlock.domain.events import Event
-from interlock.domain.ids import ActionId, CallKey, DecisionId, EffectHash, InterruptId, ProcessId, RunId
-from interlock.domain.interrupt import Interrupt
+from interlock.domain.ids import ActionId, CallKey, CredentialId, DecisionId, EffectHash, InterruptId, ProcessId, RunId
+from interlock.domain.interrupt import Band, Interrupt
 from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
 
@@ -32,6 +33,32 @@ class Page:
 
     limit: int = 50
     after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Which open cards: those of a band, an agent and a tool, opened after an instant. What is None counts for all."""
+
+    band: Band | None = None
+    agent: str | None = None
+    tool: str | None = None
+    since: datetime | None = None
+
+    def takes(self, card: Interrupt) -> bool:
+        """Whether an open card belongs to it."""
+        return (
+            self.band in (None, card.band)
+            and self.agent in (None, card.agent)
+            and self.tool in (None, card.tool)
+            and (self.since is None or card.opened_at > self.since)
+        )
+
+
+EVERYTHING = Queue()
+"""The queue of all open cards."""
+
+Carded = tuple[Interrupt, Action, Run, Revision]
+"""An open card with its action, its run and the revision that it is about."""
 
 
 class RunRows(Protocol):
@@ -114,8 +141,19 @@ class CardRows(Protocol):
         """Every card of an action, first to last."""
         ...
 
-    def open_interrupts(self, page: Page) -> Sequence[Interrupt]:
-        """Open cards, oldest first; `after` is an interrupt id. One index serves every page."""
+    def open_interrupts(self, page: Page, queue: Queue = EVERYTHING) -> Sequence[Interrupt]:
+        """Open cards, by band and in each the oldest first; `after` is the id of a card, open or not.
+
+        One index serves every page, also where the queue names an agent or a tool.
+        """
+        ...
+
+    def open_cards(self, page: Page, queue: Queue = EVERYTHING) -> Sequence[Carded]:
+        """The same with what belongs to each, from one statement."""
+        ...
+
+    def count_open(self, queue: Queue, most: int) -> int:
+        """How many cards are open; counts no further than `most`."""
         ...
 
     def due_interrupts(self, now: datetime, limit: int) -> Sequence[Interrupt]:
@@ -126,6 +164,24 @@ class CardRows(Protocol):
 
     def decisions_of_action(self, action: ActionId) -> Sequence[Decision]:
         """Every decision about an action, first to last."""
+        ...
+
+
+class AccessRows(Protocol):
+    """Reading who may come in, and what they have looked at."""
+
+    def credential(self, credential: CredentialId) -> Credential | None: ...
+
+    def credentials(self, kind: CredentialKind, page: Page) -> Sequence[Credential]:
+        """Credentials of a kind that nobody has ended, the newest first; `after` is a credential's id."""
+        ...
+
+    def sessions_from(self, login: CredentialId) -> Sequence[Credential]:
+        """Sessions that came from a login, or another parent, and are not ended."""
+        ...
+
+    def openings(self, interrupt: InterruptId, by: str) -> Sequence[Opening]:
+        """The parts of a card that somebody has opened."""
         ...
 
 
@@ -157,7 +213,7 @@ class RecordRows(Protocol):
     def poison_work(self, page: Page) -> Sequence[Work]: ...
 
 
-class Rows(RunRows, ActionRows, CardRows, RecordRows, Protocol):
+class Rows(RunRows, ActionRows, CardRows, AccessRows, RecordRows, Protocol):
     """All rows, as they stand in one transaction or one snapshot.
 
     `now` is the store's clock, aware and in UTC, microseconds; it is read after the transaction has
@@ -173,7 +229,7 @@ class Change(Generic[R_co]):
     """What one unit writes, and what it answers.
 
     Rows replace the row of the same id (revisions, decisions and blobs are only ever added; adding
-    a blob that is there already is fine). `refusal` is raised to the asker *after* the commit: a
+    a blob or an opening that is there already is fine). `refusal` is raised to the asker *after* the commit: a
     refusal leaves its evidence. `events` are appended in order, behind everything committed before.
 
     Actions, revisions, cards and decisions may only name runs, actions and cards that are there or
@@ -192,6 +248,8 @@ class Change(Generic[R_co]):
     freezes: Sequence[Freeze] = ()
     released: Sequence[Freeze] = ()
     policies: Sequence[PolicyVersion] = ()
+    credentials: Sequence[Credential] = ()
+    openings: Sequence[Opening] = ()
     events: Sequence[Event] = ()
     work: Sequence[Work] = ()
     work_done: Sequence[str] = ()

@@ -17,7 +17,7 @@ from interlock.server.live import Live
 from interlock.server.security import Border, Guard
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from starlette.requests import Request
     from starlette.types import ASGIApp
@@ -31,7 +31,7 @@ def create_app(kernel: Kernel, border: Border, limits: Limits | None = None, api
     live = Live(kernel)
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         with live:
             yield
 

@@ -46,7 +46,11 @@ async def read_form(request: Request) -> Form:
     body = await request.body()
     try:
         pairs = parse_qsl(
-            body.decode("ascii"), keep_blank_values=True, strict_parsing=bool(body), errors="strict", max_num_fields=FIELDS
+            body.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=bool(body),
+            errors="strict",
+            max_num_fields=FIELDS,
         )
     except (ValueError, UnicodeDecodeError):
         raise DecisionError("bad_form", "this form cannot be read", "Send the form as the page shows it.") from None

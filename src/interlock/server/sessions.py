@@ -75,9 +75,7 @@ def session_of(request: Request, kernel: Kernel, border: Border) -> Session | No
 
 def keep(response: Response, border: Border, token: str) -> None:
     """Set the session cookie: for this browser session only, out of reach of scripts and of other sites."""
-    response.set_cookie(
-        cookie_name(border), token, path="/", secure=border.secure, httponly=True, samesite="strict"
-    )
+    response.set_cookie(cookie_name(border), token, path="/", secure=border.secure, httponly=True, samesite="strict")
 
 
 def forget(response: Response, border: Border) -> None:

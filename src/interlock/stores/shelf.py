@@ -12,13 +12,14 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from interlock.domain.action import Action, ActionState, Revision
+from interlock.domain.credential import Credential, CredentialKind, Opening
 from interlock.domain.decision import Decision
 from interlock.domain.events import MATCHED, Event
-from interlock.domain.ids import ActionId, CallKey, DecisionId, EffectHash, InterruptId, ProcessId, RunId
+from interlock.domain.ids import ActionId, CallKey, CredentialId, DecisionId, EffectHash, InterruptId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
-from interlock.ports.store import Change, Page
+from interlock.ports.store import EVERYTHING, Carded, Change, Page, Queue
 from interlock.stores.errors import inconsistent
 from interlock.stores.pages import position
 
@@ -41,6 +42,8 @@ class Shelf:
     processes: dict[str, Process] = field(default_factory=dict[str, Process])
     freezes: dict[tuple[str, str], Freeze] = field(default_factory=dict[tuple[str, str], Freeze])
     policies: dict[str, PolicyVersion] = field(default_factory=dict[str, PolicyVersion])
+    credentials: dict[str, Credential] = field(default_factory=dict[str, Credential])
+    openings: dict[tuple[str, str, str], Opening] = field(default_factory=dict[tuple[str, str, str], Opening])
     work: dict[str, Work] = field(default_factory=dict[str, Work])
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
     events: list[Event] = field(default_factory=list[Event])
@@ -86,6 +89,9 @@ class Shelf:
             self.freezes.pop((freeze.scope, freeze.name), None)
         self.freezes.update({(one.scope, one.name): one for one in change.freezes})
         self.policies.update({one.agent: one for one in change.policies})
+        self.credentials.update({one.id: one for one in change.credentials})
+        for opening in change.openings:
+            self.openings.setdefault((opening.interrupt, opening.by, opening.part), opening)
         self.work.update({one.id: one for one in change.work})
         for done in change.work_done:
             self.work.pop(done, None)
@@ -192,9 +198,19 @@ class MemoryRows:
         ours = [card for card in self._shelf.interrupts.values() if card.action == action]
         return sorted(ours, key=lambda card: (card.opened_at, card.id))
 
-    def open_interrupts(self, page: Page) -> Sequence[Interrupt]:
-        rows = sorted(self._shelf.interrupts.values(), key=lambda card: (card.opened_at, card.id))
-        return [card for card in _after(rows, page) if card.open][: page.limit]
+    def open_interrupts(self, page: Page, queue: Queue = EVERYTHING) -> Sequence[Interrupt]:
+        rows = sorted(self._shelf.interrupts.values(), key=lambda card: (card.band, card.opened_at, card.id))
+        return [card for card in _after(rows, page) if card.open and queue.takes(card)][: page.limit]
+
+    def open_cards(self, page: Page, queue: Queue = EVERYTHING) -> Sequence[Carded]:
+        shelf = self._shelf
+        return [
+            (card, shelf.actions[card.action], shelf.runs[card.run], shelf.revisions[card.action, card.revision])
+            for card in self.open_interrupts(page, queue)
+        ]
+
+    def count_open(self, queue: Queue, most: int) -> int:
+        return len(self.open_interrupts(Page(most), queue))
 
     def due_interrupts(self, now: datetime, limit: int) -> Sequence[Interrupt]:
         due = [
@@ -210,6 +226,23 @@ class MemoryRows:
     def decisions_of_action(self, action: ActionId) -> Sequence[Decision]:
         ours = [one for one in self._shelf.decisions.values() if one.action == action]
         return sorted(ours, key=lambda decision: (decision.at, decision.id))
+
+    # Who may come in, and what they have looked at.
+
+    def credential(self, credential: CredentialId) -> Credential | None:
+        return self._shelf.credentials.get(credential)
+
+    def credentials(self, kind: CredentialKind, page: Page) -> Sequence[Credential]:
+        rows = sorted(self._shelf.credentials.values(), key=lambda one: (one.made_at, one.id), reverse=True)
+        return [one for one in _after(rows, page) if one.kind is kind and one.ended_at is None][: page.limit]
+
+    def sessions_from(self, login: CredentialId) -> Sequence[Credential]:
+        ours = [one for one in self._shelf.credentials.values() if one.parent == login and one.ended_at is None]
+        return sorted(ours, key=lambda one: one.id)
+
+    def openings(self, interrupt: InterruptId, by: str) -> Sequence[Opening]:
+        ours = [one for one in self._shelf.openings.values() if (one.interrupt, one.by) == (interrupt, by)]
+        return sorted(ours, key=lambda one: one.part)
 
     # Events and work.
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from interlock.canonical import Json
 from interlock.domain.action import Action, Revision
+from interlock.domain.credential import Credential, Opening
 from interlock.domain.decision import Decision
 from interlock.domain.errors import InterlockError
 from interlock.domain.events import Event, EventType
@@ -40,6 +41,8 @@ class Draft:
         self.freezes: list[Freeze] = []
         self.released: list[Freeze] = []
         self.policies: list[PolicyVersion] = []
+        self.credentials: list[Credential] = []
+        self.openings: list[Opening] = []
         self.blobs: dict[str, bytes] = {}
 
     def tell(
@@ -147,6 +150,8 @@ class Draft:
             freezes=tuple(self.freezes),
             released=tuple(self.released),
             policies=tuple(self.policies),
+            credentials=tuple(self.credentials),
+            openings=tuple(self.openings),
             events=tuple(self._events),
             work=tuple(self._work.values()),
             work_done=tuple(self._work_done),

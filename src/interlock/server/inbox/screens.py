@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from interlock.server.inbox.card.screen import routes as card
+from interlock.server.inbox.done.screen import routes as done
+from interlock.server.inbox.freeze.screen import routes as freeze
+from interlock.server.inbox.ledger.screen import routes as ledger
+from interlock.server.inbox.policy.screen import routes as policy
 from interlock.server.inbox.queue.screen import routes as queue
+from interlock.server.inbox.runs.screen import routes as runs
 from interlock.server.inbox.signin.screen import routes as signin
 
 if TYPE_CHECKING:
@@ -15,4 +21,4 @@ if TYPE_CHECKING:
 
 def routes(site: Site) -> list[BaseRoute]:
     """The routes of all screens."""
-    return [route for screen in (signin, queue) for route in screen(site)]
+    return [route for screen in (signin, queue, card, runs, ledger, policy, freeze, done) for route in screen(site)]

@@ -38,7 +38,8 @@ TYPES = (
     "DecisionRefused", "LateRejectionRecorded", "ApprovalRevoked", "InterruptExpired", "SilenceProceeded",
     "LateOutcomeRecorded", "OutcomeConflicted", "RollbackStarted", "RollbackDone", "RollbackFailed",
     "RollbackConflicted", "FreezeSet", "FreezeReleased", "ProcessLost", "WorkPoisoned", "ActionGivenBack",
-    "AnswerDelivered", "AgentDecided", "PolicyAdopted", "ValueRevealed",
+    "AnswerDelivered", "AgentDecided", "PolicyAdopted", "ValueRevealed", "CredentialIssued",
+    "CredentialEnded", "SignedIn",
 )  # fmt: skip
 """Types by their number in form 1. Append only: a number that was written keeps its meaning."""
 

@@ -23,7 +23,7 @@ from interlock.domain.ids import (
     ProcessId,
     RunId,
 )
-from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
+from interlock.domain.interrupt import Band, Ending, Interrupt, InterruptKind
 from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work, WorkKind
 from interlock.stores.sql.documents import pack_document, unpack_document
@@ -53,6 +53,7 @@ _RUN_STATES = {one.value: one for one in RunState}
 _ACTION_STATES = {one.value: one for one in ActionState}
 _REFUSALS = {one.value: one for one in RefusalKind}
 _KINDS = {one.value: one for one in InterruptKind}
+_BANDS = {one.value: one for one in Band}
 _ENDINGS = {one.value: one for one in Ending}
 _VERDICTS = {one.value: one for one in Verdict}
 _WORK_KINDS = {one.value: one for one in WorkKind}
@@ -250,13 +251,16 @@ def interrupt_row(card: Interrupt) -> Row:
         None if card.ending is None else card.ending.value,
         _micros(card.ended_at),
         _pack(card.decision),
+        card.band.value,
+        card.agent,
+        card.tool,
     )
 
 
 def read_interrupt(row: Row) -> Interrupt:
     (
         id_, kind, run, action, revision, digest, opened_at, previous, document, why, expires_at, ending, ended_at,
-        decision,
+        decision, band, agent, tool,
     ) = row  # fmt: skip
     return Interrupt(
         id=InterruptId(unpack(id_)),
@@ -273,6 +277,9 @@ def read_interrupt(row: Row) -> Interrupt:
         ending=None if ending is None else _ENDINGS[ending],
         ended_at=_instant(ended_at),
         decision=cast("DecisionId | None", _unpack(decision)),
+        band=_BANDS[band],
+        agent=agent,
+        tool=tool,
     )
 
 

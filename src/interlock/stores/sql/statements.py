@@ -7,6 +7,7 @@ SQLAlchemy for each call costs more than the call.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -161,14 +162,13 @@ ADD_BLOB = _added_once(t.blobs)
 # Cards and what people said.
 
 INTERRUPT = _compiled(select(t.interrupts).where(t.interrupts.c.id == bindparam("id")))
-INTERRUPT_PLACE = _compiled(select(t.interrupts.c.opened_at).where(t.interrupts.c.id == bindparam("id")))
+INTERRUPT_PLACE = _compiled(
+    select(t.interrupts.c.band, t.interrupts.c.opened_at).where(t.interrupts.c.id == bindparam("id"))
+)
 _OLDEST = (t.interrupts.c.opened_at, t.interrupts.c.id)
 INTERRUPTS_OF_ACTION = _compiled(
     select(t.interrupts).where(t.interrupts.c.action == bindparam("action")).order_by(*_OLDEST)
 )
-_OPEN = select(t.interrupts).where(t.OPEN).order_by(*_OLDEST)
-OPEN_INTERRUPTS = _limited(_OPEN)
-OPEN_INTERRUPTS_AFTER = _limited(_OPEN.where(tuple_(*_OLDEST) > tuple_(bindparam("opened_at"), bindparam("id"))))
 _EXPIRES_AT = t.interrupts.c.expires_at
 DUE_INTERRUPTS = _limited(select(t.interrupts).where(t.OPEN, bindparam("now") >= _EXPIRES_AT).order_by(_EXPIRES_AT))
 _DECISIONS = _with_parts(t.decisions)
@@ -177,8 +177,71 @@ DECISIONS_OF_ACTION = _compiled(
     _DECISIONS.where(t.decisions.c.action == bindparam("action")).order_by(t.decisions.c.at, t.decisions.c.id)
 )
 
+_QUEUED = (t.interrupts.c.band, t.interrupts.c.opened_at, t.interrupts.c.id)
+CARDED = (len(t.interrupts.c), len(t.actions.c), len(t.runs.c))
+"""How many columns of a row of `queued(..., whole=True)` belong to the card, to its action and to its run."""
+
+
+@cache
+def queued(names: tuple[str, ...], *, after: bool, whole: bool = False) -> Statement:
+    """A page of open cards: `names` are the columns that a queue fixes, `since` among them for its instant.
+
+    With `whole` each row goes on with the action, the run and the revision. Values come in the order of `names`,
+    then the place behind which the page begins, then the limit.
+    """
+    conditions: list[ColumnElement[Any]] = [t.OPEN]  # type: ignore[list-item]
+    for name in names:
+        column = t.interrupts.c.opened_at if name == "since" else t.interrupts.c[name]
+        conditions.append(column > bindparam(name) if name == "since" else column == bindparam(name))
+    if after:
+        conditions.append(tuple_(*_QUEUED) > tuple_(bindparam("p_band"), bindparam("p_opened_at"), bindparam("p_id")))
+    if not whole:
+        return _limited(select(t.interrupts).where(*conditions).order_by(*_QUEUED))
+    actions = _with_parts(t.actions)
+    query = (
+        select(*t.interrupts.c, *actions.selected_columns, *t.runs.c, *t.revisions.c)
+        .select_from(
+            actions.get_final_froms()[0]
+            .join(t.interrupts, t.interrupts.c.action == t.actions.c.id)
+            .join(t.runs, t.runs.c.id == t.interrupts.c.run)
+            .join(
+                t.revisions,
+                (t.revisions.c.action == t.actions.c.id) & (t.revisions.c.number == t.interrupts.c.revision),
+            )
+        )
+        .where(*conditions)
+        .order_by(*_QUEUED)
+    )
+    return _limited(query)
+
+
 PUT_INTERRUPT = _put(t.interrupts, "why")
 ADD_DECISION = _added(t.decisions)
+
+# Who may come in, and what they have looked at.
+
+CREDENTIAL = _compiled(select(t.credentials).where(t.credentials.c.id == bindparam("id")))
+CREDENTIAL_PLACE = _compiled(select(t.credentials.c.made_at).where(t.credentials.c.id == bindparam("id")))
+_HELD = (
+    select(t.credentials)
+    .where(t.credentials.c.kind == bindparam("kind"), t.HELD)
+    .order_by(t.credentials.c.made_at.desc(), t.credentials.c.id.desc())
+)
+CREDENTIALS = _limited(_HELD)
+CREDENTIALS_AFTER = _limited(
+    _HELD.where(tuple_(t.credentials.c.made_at, t.credentials.c.id) < tuple_(bindparam("made_at"), bindparam("id")))
+)
+SESSIONS_FROM = _compiled(
+    select(t.credentials).where(t.credentials.c.parent == bindparam("parent"), t.HELD).order_by(t.credentials.c.id)
+)
+OPENINGS = _compiled(
+    select(t.openings)
+    .where(t.openings.c.interrupt == bindparam("interrupt"), t.openings.c.by == bindparam("by"))
+    .order_by(t.openings.c.part)
+)
+
+PUT_CREDENTIAL = _put(t.credentials, "expires_at")
+ADD_OPENING = _added_once(t.openings)
 
 # Events and work.
 

@@ -42,6 +42,8 @@ LEASED = text("process IS NOT NULL")
 """Work that a process has taken."""
 POISON = text("poison = 1")
 """Work that has failed too often."""
+HELD = text("ended_at IS NULL")
+"""Credentials that nobody has ended."""
 FREE = text("free = 1")
 """Events that record a free call."""
 
@@ -187,9 +189,16 @@ interrupts = Table(
     Column("ending", Text),
     Column("ended_at", BigInteger),
     Column("decision", LargeBinary),
+    # Where it stands in the queue. These never change either; they came later.
+    Column("band", SmallInteger, nullable=False, server_default="10"),
+    Column("agent", Text, nullable=False, server_default=""),
+    Column("tool", Text, nullable=False, server_default=""),
     sqlite_with_rowid=False,
 )
-Index("interrupts_open", interrupts.c.opened_at, interrupts.c.id, sqlite_where=OPEN, postgresql_where=OPEN)
+_QUEUED = (interrupts.c.band, interrupts.c.opened_at, interrupts.c.id)
+Index("interrupts_queued", *_QUEUED, sqlite_where=OPEN, postgresql_where=OPEN)
+Index("interrupts_of_agent", interrupts.c.agent, *_QUEUED, sqlite_where=OPEN, postgresql_where=OPEN)
+Index("interrupts_of_tool", interrupts.c.tool, *_QUEUED, sqlite_where=OPEN, postgresql_where=OPEN)
 Index("interrupts_due", interrupts.c.expires_at, sqlite_where=OPEN, postgresql_where=OPEN)
 Index("interrupts_of_action", interrupts.c.action)
 
@@ -270,6 +279,43 @@ work = Table(
 Index("work_due", work.c.due_at, sqlite_where=SOUND, postgresql_where=SOUND)
 Index("work_leased", work.c.process, sqlite_where=LEASED, postgresql_where=LEASED)
 Index("work_poison", work.c.id, sqlite_where=POISON, postgresql_where=POISON)
+
+credentials = Table(
+    "credentials",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("holder", Text, nullable=False),
+    Column("authn", Text, nullable=False),
+    # Of the secret, which is kept nowhere.
+    Column("hash", LargeBinary, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("parent", LargeBinary),
+    # What changes.
+    Column("expires_at", BigInteger),
+    Column("ended_at", BigInteger),
+    Column("why", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+Index(
+    "credentials_held",
+    *(credentials.c.kind, credentials.c.made_at, credentials.c.id),
+    sqlite_where=HELD,
+    postgresql_where=HELD,
+)
+Index("credentials_from", credentials.c.parent, sqlite_where=HELD, postgresql_where=HELD)
+
+openings = Table(
+    "openings",
+    metadata,
+    # Which folded parts of a card somebody has opened.
+    Column("interrupt", LargeBinary, primary_key=True),
+    Column("by", Text, primary_key=True),
+    Column("part", Text, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
 
 blobs = Table(
     "blobs",

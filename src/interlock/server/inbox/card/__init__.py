@@ -1,0 +1,1 @@
+"""One card, and everything that can be done with it."""

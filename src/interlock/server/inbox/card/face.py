@@ -112,10 +112,26 @@ class Face:
 
     def rendered(self) -> str:
         """The digest of what stands on the face, whatever the time is: evidence of what was shown."""
-        parts = [self.headline, self.tone, *(word for _, word in self.plate), self.happens, *self.reasons, *self.warnings]
+        parts = [
+            self.headline,
+            self.tone,
+            *(word for _, word in self.plate),
+            self.happens,
+            *self.reasons,
+            *self.warnings,
+        ]
         for each in self.fields:
-            parts += [each.label, each.kind, each.value or "", each.peek or "", each.was or "", *(f for _, f in each.flags)]
-        parts += [str(self.notes.get(name) or "") for name in ("expected", "reasoning", "confidence", "preview", "asked")]
+            parts += [
+                each.label,
+                each.kind,
+                each.value or "",
+                each.peek or "",
+                each.was or "",
+                *(f for _, f in each.flags),
+            ]
+        parts += [
+            str(self.notes.get(name) or "") for name in ("expected", "reasoning", "confidence", "preview", "asked")
+        ]
         data = "\x00".join(map(str, parts)).encode()
         return "sha-256:" + urlsafe_b64encode(sha256(data).digest()).rstrip(b"=").decode()
 
@@ -225,12 +241,15 @@ def warnings(whole: Whole) -> tuple[Markup, ...]:
         said.append(Markup("The tool\u2019s name is not {}: {}.").format(shown(found.ascii, 60), found.reason))
     odd = sum(disguised(text) for text in texts(cast("Json", dict(whole.arguments))))
     if odd:
-        many = "1 part of these values would" if odd == 1 else f"{odd:,} parts of these values would"
-        said.append(Markup(f"{many} hide or mislead. They are shown as what they are, in boxes."))
+        many = "1 part of these values" if odd == 1 else f"{odd:,} parts of these values"
+        said.append(Markup("{} would hide or mislead. It stands in a box, as what it is.").format(many))
     masks = [label(name) for name, tree in whole.arguments.items() if masked_value(name, tree) != tree]
     if masks:
-        words = "{} holds what looks like a secret and is masked: you do not see all that would run. Reveal it to see."
-        said.append(Markup(words).format(", ".join(masks)))
+        said.append(
+            Markup("{} holds what looks like a secret, masked here: you do not see all that would run.").format(
+                ", ".join(masks)
+            )
+        )
     return tuple(said)
 
 
@@ -293,7 +312,7 @@ def _known(view: CardView) -> list[tuple[str, Markup]]:
     lines += [("", already(decided(each, now))) for each in view.about.decisions]
     if action.claimed_at is not None:
         again = f", try {action.tries}" if action.tries > 1 else ""
-        lines.append((clock(action.claimed_at, now, seconds=True), Markup(f"a worker started it{again}")))
+        lines.append((clock(action.claimed_at, now, seconds=True), Markup("a worker started it{}").format(again)))
     why = shown(view.card.why) if view.card.why else Markup("its outcome stayed unknown")
     lines.append((clock(view.card.opened_at, now, seconds=True), why))
     return lines

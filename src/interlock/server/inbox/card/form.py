@@ -75,19 +75,23 @@ def _resolved(schema: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[Mappi
     nothing = False
     for _ in range(8):
         reference = part.get("$ref")
-        choices = [each for each in cast("list[Any]", part.get("anyOf", [])) if isinstance(each, dict)]
+        choices = _options(part)
         others = [each for each in choices if each.get("type") != "null"]
         if isinstance(reference, str):
             part = cast("Mapping[str, Any]", defs.get(reference.rpartition("/")[2], {}))
         elif len(others) == 1 and len(others) < len(choices):
-            part, nothing = cast("Mapping[str, Any]", others[0]), True
+            part, nothing = others[0], True
         else:
             break
     return part, nothing
 
 
+def _options(part: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [cast("dict[str, Any]", each) for each in part.get("anyOf", []) if isinstance(each, dict)]
+
+
 def _kind(part: Mapping[str, Any], value: object, choices: tuple[str, ...]) -> str:
-    kinds = {each.get("type") for each in cast("list[Any]", part.get("anyOf", [])) if isinstance(each, dict)}
+    kinds = {each.get("type") for each in _options(part)}
     kind = part.get("type")
     if choices and (value is None or value in choices):
         return "choice"
@@ -169,6 +173,17 @@ def told(inputs: tuple[Input, ...], form: Form, error: DecisionError | None) -> 
         words = error.message.partition(": ")[2] if error is not None and each.name in (name, path) else ""
         nothing = form.one(f"{PREFIX}{each.name}.nothing") == "yes"
         made.append(
-            Input(each.name, each.label, each.type, each.kind, left, each.plain, each.choices, each.nothing, nothing, words)
+            Input(
+                each.name,
+                each.label,
+                each.type,
+                each.kind,
+                left,
+                each.plain,
+                each.choices,
+                each.nothing,
+                nothing,
+                words,
+            )
         )
     return tuple(made)

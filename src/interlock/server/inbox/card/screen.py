@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from interlock.cards.shapes import document
+from interlock.cards.standing import state_of
 from interlock.cards.whole import gather, must_open
 from interlock.domain.decision import Shown, Verdict
 from interlock.domain.errors import DecisionError, InterlockError
@@ -63,13 +64,13 @@ def _find(visit: Visit) -> CardView:
     return visit.desk.find(str(visit.request.path_params["ref"]))
 
 
-def _face(visit: Visit, view: CardView, drawn: Drawn = Drawn()) -> Face:  # noqa: B008 - frozen
+def _face(visit: Visit, view: CardView, drawn: Drawn = Drawn()) -> Face:
     kernel = visit.site.kernel
-    opened = kernel.opened(view.card.id, str(visit.session.person))
+    opened = kernel.opened(view.card.id, visit.session.person)
     return face(gather(visit.desk, view, full=bool(opened)), opened, drawn.revealed)
 
 
-def _page(visit: Visit, view: CardView, drawn: Drawn = Drawn(), status: int = 200) -> HTMLResponse:  # noqa: B008 - frozen
+def _page(visit: Visit, view: CardView, drawn: Drawn = Drawn(), status: int = 200) -> HTMLResponse:
     made = _face(visit, view, drawn)
     queue = [each for each in visit.desk.open(NEXT + 1) if each.card.id != view.card.id][:NEXT]
     return visit.page(
@@ -110,16 +111,10 @@ async def _state(visit: Visit) -> Response:
     if known == now:
         return Response(status_code=204)
     made = _face(visit, view)
-    part = visit.site.part("card/state.html", face=made, view=view, about=view.about, session=visit.session, known=known)
+    part = visit.site.part(
+        "card/state.html", face=made, view=view, about=view.about, session=visit.session, known=known
+    )
     return HTMLResponse(part)
-
-
-def state_of(view: CardView) -> str:
-    """What a page compares to see whether it still tells the truth."""
-    action = view.about.action
-    newest = view.about.cards[-1].id if view.about.cards else ""
-    ended = view.card.ending.value if view.card.ending else "open"
-    return f"{ended}.{action.state.value}.{action.tries}.{newest[-6:]}.{len(view.freezes)}"
 
 
 async def _exact(visit: Visit) -> Response:
@@ -133,9 +128,8 @@ async def _open(visit: Visit) -> Response:
     visit.session.sent(form)
     view = _find(visit)
     parts = form.all("part")
-    person = str(visit.session.person)
-    digest = form.one("digest")
-    await apart(lambda: visit.site.kernel.open_parts(view.card.id, digest, parts, person).result())
+    person, digest = visit.session.person, form.one("digest")
+    await apart(lambda: visit.site.kernel.open_parts(view.card.id, digest, parts, person))
     return RedirectResponse(f"/i/{view.card.id}#part-{parts[0]}" if len(parts) == 1 else f"/i/{view.card.id}#face", 303)
 
 
@@ -201,7 +195,7 @@ def _seen_whole(visit: Visit, view: CardView, digest: str) -> None:
     if view.card.digest != digest or not view.card.open:
         return  # it cannot count; the desk says why
     arguments = gather(visit.desk, view, full=False).arguments
-    opened = visit.site.kernel.opened(view.card.id, str(visit.session.person))
+    opened = visit.site.kernel.opened(view.card.id, visit.session.person)
     closed = [name for name in must_open(view, arguments) if name not in opened]
     if closed:
         raise DecisionError(
@@ -216,7 +210,7 @@ def shown_of(visit: Visit, form: Form, view: CardView) -> Shown:
     digest, _, signed = form.one("shown").rpartition(".")
     genuine = hmac.compare_digest(signed.encode(), _signed(visit, digest).encode())
     dwell = form.one("dwell")
-    opened = visit.site.kernel.opened(view.card.id, str(visit.session.person))
+    opened = visit.site.kernel.opened(view.card.id, visit.session.person)
     return Shown(
         "web",
         digest if genuine else "",
@@ -246,6 +240,7 @@ def _edit_page(visit: Visit, view: CardView, form: Form, error: InterlockError |
         view=view,
         about=view.about,
         inputs=inputs,
+        originals={each.name: each.value or each.peek for each in made.fields},
         who_line=line(view),
         shown_mark=_mark(visit, made),
         error=error,

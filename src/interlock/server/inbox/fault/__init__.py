@@ -1,0 +1,1 @@
+"""What people see when something is not there, or not done."""

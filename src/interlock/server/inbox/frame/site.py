@@ -12,7 +12,10 @@ from anyio import to_thread
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from interlock.cards.words import ENDINGS, count, deadline, label, span, verb, who
+from interlock.cards.asking import takes_text
+from interlock.cards.headline import what_card
+from interlock.cards.standing import state_of
+from interlock.cards.words import ENDINGS, count, deadline, label, span, until, verb, who
 from interlock.domain.errors import CallError, DecisionError, InterlockError, RunError, StoreError
 from interlock.server.inbox.frame.html import ago, already, moment, shown, twin
 from interlock.server.inbox.frame.static_files import StaticFiles
@@ -31,6 +34,21 @@ log = logging.getLogger("interlock.server")
 
 SCREENS = (("Inbox", "/"), ("Runs", "/runs"), ("Ledger", "/ledger"), ("Policy", "/policy"))
 """The screens in the bar at the top."""
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "ago": ago,
+    "already": already,
+    "count": count,
+    "label": label,
+    "moment": moment,
+    "shown": shown,
+    "span": span,
+    "twin": twin,
+    "verb": verb,
+    "who": who,
+}
+"""What templates may do with a value. None of them lets a text of an agent through unescaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +87,24 @@ class Site:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        self._templates.filters |= {
-            "ago": ago,
-            "already": already,
-            "count": count,
-            "label": label,
-            "moment": moment,
-            "shown": shown,
-            "span": span,
-            "twin": twin,
-            "verb": verb,
-            "who": who,
-        }
-        self._templates.globals |= {
+        self._templates.filters.update(FILTERS)
+        names: dict[str, Any] = {
             "static": self.files.url,
             "screens": SCREENS,
             "deadline": deadline,
+            "until": until,
             "endings": ENDINGS,
+            "takes_text": takes_text,
+            "what_card": what_card,
+            "state_of": state_of,
+            "run_url": self.run_url,
         }
+        self._templates.globals.update(names)
+
+    @staticmethod
+    def run_url(run: str) -> str:
+        """The address of a run; its key may be any text."""
+        return f"/runs/{quote(run, safe='')}"
 
     def page(self, request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """A page; `session` is among the context where somebody is signed in."""

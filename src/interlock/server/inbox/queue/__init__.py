@@ -1,0 +1,1 @@
+"""What waits for people."""

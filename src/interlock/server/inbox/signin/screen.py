@@ -37,13 +37,13 @@ def routes(site: Site) -> list[Route]:
         except DecisionError as error:
             return site.page(request, "signin/page.html", 401, token="", onward=onward, error=error)
         response = RedirectResponse(onward, 303)
-        keep(response, site.border, made)
+        keep(response, site.border, made.token)
         return response
 
     async def leave(visit: Visit) -> Response:
         visit.session.sent(await read_form(visit.request))
         person = str(visit.session.person)
-        await apart(lambda: visit.site.kernel.end_credential(visit.session.id, person))
+        await apart(lambda: visit.site.kernel.end_credential(visit.session.id, person, "signed out"))
         response = visit.site.page(visit.request, "signin/left.html")
         forget(response, visit.site.border)
         return response

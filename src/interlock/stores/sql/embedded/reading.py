@@ -6,21 +6,23 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
 from interlock.domain.action import Action, Revision
+from interlock.domain.credential import Credential, CredentialKind, Opening
 from interlock.domain.decision import Decision
 from interlock.domain.events import Event
-from interlock.domain.ids import ActionId, CallKey, DecisionId, EffectHash, InterruptId, ProcessId, RunId
+from interlock.domain.ids import ActionId, CallKey, CredentialId, DecisionId, EffectHash, InterruptId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
-from interlock.ports.store import Page
+from interlock.ports.store import EVERYTHING, Carded, Page, Queue
 from interlock.stores.pages import position
+from interlock.stores.sql import access_rows as access
 from interlock.stores.sql import rows as r
 from interlock.stores.sql import statements as s
 from interlock.stores.sql.event_rows import read_event
@@ -28,6 +30,18 @@ from interlock.stores.sql.packing import pack
 from interlock.stores.sql.times import instant, micros
 
 T = TypeVar("T")
+
+
+def _fixed(queue: Queue) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """The columns that a queue fixes, and their values."""
+    given = {
+        "agent": queue.agent,
+        "tool": queue.tool,
+        "band": None if queue.band is None else queue.band.value,
+        "since": None if queue.since is None else micros(queue.since),
+    }
+    fixed = {name: value for name, value in given.items() if value is not None}
+    return tuple(fixed), tuple(fixed.values())
 
 
 class SqliteRows:
@@ -142,14 +156,36 @@ class SqliteRows:
     def interrupts_of_action(self, action: ActionId) -> Sequence[Interrupt]:
         return self._all(s.INTERRUPTS_OF_ACTION, r.read_interrupt, pack(action))
 
-    def open_interrupts(self, page: Page) -> Sequence[Interrupt]:
+    def open_interrupts(self, page: Page, queue: Queue = EVERYTHING) -> Sequence[Interrupt]:
+        return [r.read_interrupt(row) for row in self._queued(page, queue, whole=False)]
+
+    def open_cards(self, page: Page, queue: Queue = EVERYTHING) -> Sequence[Carded]:
+        card, action, run = s.CARDED
+        return [
+            (
+                r.read_interrupt(row[:card]),
+                r.read_action(row[card : card + action]),
+                r.read_run(row[card + action : card + action + run]),
+                r.read_revision(row[card + action + run :]),
+            )
+            for row in self._queued(page, queue, whole=True)
+        ]
+
+    def count_open(self, queue: Queue, most: int) -> int:
+        names, values = _fixed(queue)
+        counted = s.queued(names, after=False)
+        return self._count(s.Statement(f"SELECT count(*) FROM ({counted.sql})", ()), *values, most)  # noqa: S608 - ours
+
+    def _queued(self, page: Page, queue: Queue, *, whole: bool) -> Iterable[r.Row]:
+        names, values = _fixed(queue)
         if page.after is None:
-            return self._all(s.OPEN_INTERRUPTS, r.read_interrupt, page.limit)
+            return self._connection.execute(s.queued(names, after=False, whole=whole).sql, (*values, page.limit))
         after = pack(page.after)
         place = self._connection.execute(s.INTERRUPT_PLACE.sql, (after,)).fetchone()
         if place is None:
-            return []
-        return self._all(s.OPEN_INTERRUPTS_AFTER, r.read_interrupt, place[0], after, page.limit)
+            return ()
+        statement = s.queued(names, after=True, whole=whole)
+        return self._connection.execute(statement.sql, (*values, *place, after, page.limit))
 
     def due_interrupts(self, now: datetime, limit: int) -> Sequence[Interrupt]:
         return self._all(s.DUE_INTERRUPTS, r.read_interrupt, micros(now), limit)
@@ -159,6 +195,26 @@ class SqliteRows:
 
     def decisions_of_action(self, action: ActionId) -> Sequence[Decision]:
         return self._all(s.DECISIONS_OF_ACTION, r.read_decision, pack(action))
+
+    # Who may come in, and what they have looked at.
+
+    def credential(self, credential: CredentialId) -> Credential | None:
+        return self._one(s.CREDENTIAL, access.read_credential, pack(credential))
+
+    def credentials(self, kind: CredentialKind, page: Page) -> Sequence[Credential]:
+        if page.after is None:
+            return self._all(s.CREDENTIALS, access.read_credential, kind.value, page.limit)
+        after = pack(page.after)
+        place = self._connection.execute(s.CREDENTIAL_PLACE.sql, (after,)).fetchone()
+        if place is None:
+            return []
+        return self._all(s.CREDENTIALS_AFTER, access.read_credential, kind.value, place[0], after, page.limit)
+
+    def sessions_from(self, login: CredentialId) -> Sequence[Credential]:
+        return self._all(s.SESSIONS_FROM, access.read_credential, pack(login))
+
+    def openings(self, interrupt: InterruptId, by: str) -> Sequence[Opening]:
+        return self._all(s.OPENINGS, access.read_opening, pack(interrupt), by)
 
     # Events and work.
 

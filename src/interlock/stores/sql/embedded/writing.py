@@ -13,6 +13,7 @@ from typing import cast
 from interlock.domain.events import Event
 from interlock.domain.ids import RunId
 from interlock.ports.store import Change, Page
+from interlock.stores.sql import access_rows as access
 from interlock.stores.sql import rows as r
 from interlock.stores.sql import statements as s
 from interlock.stores.sql.embedded.reading import SqliteRows
@@ -74,6 +75,10 @@ class WritableRows(SqliteRows):
             dropped = [(freeze.scope, freeze.name) for freeze in (*change.freezes, *change.released)]
             written.append((s.DROP_FREEZE, dropped))
             written.append((s.ADD_FREEZE, [r.freeze_row(freeze) for freeze in change.freezes]))
+        if change.credentials:
+            written.append((s.PUT_CREDENTIAL, [access.credential_row(one) for one in change.credentials]))
+        if change.openings:
+            written.append((s.ADD_OPENING, [access.opening_row(one) for one in change.openings]))
         if change.policies:
             written.append((s.PUT_POLICY, [r.policy_row(policy) for policy in change.policies]))
         if change.work:

@@ -1,0 +1,1 @@
+"""Several cards of one kind, decided together."""

@@ -1,0 +1,1 @@
+"""Stopping everything, an agent, a tool or a run."""

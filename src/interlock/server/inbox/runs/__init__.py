@@ -1,0 +1,1 @@
+"""Runs: what each knew, proposed, was told and did."""
