@@ -199,7 +199,7 @@ def open_cards(rows: Rows, page: Page, queue: Queue = EVERYTHING) -> tuple[CardV
     stops = rows.freezes() if found else ()
     views: list[CardView] = []
     for card, action, run, revision in found:
-        about = _head(rows, action, revision)
+        about = _head(rows, action, revision) if card.previous is None else None
         if about is None:
             whole = card_view(rows, card.id)
             assert whole is not None, "the card was just read"
@@ -211,7 +211,10 @@ def open_cards(rows: Rows, page: Page, queue: Queue = EVERYTHING) -> tuple[CardV
 
 
 def _head(rows: Rows, action: Action, revision: Revision) -> ActionView | None:
-    """An action by its first revision alone; None where there is a later one: its facts stand with the first."""
+    """An action by its first revision alone; None where there is a later one: its facts stand with the first.
+
+    A card that follows another one is read whole, too: what the one before showed belongs to it.
+    """
     if revision.number != 1:
         return None
     facts = cast("dict[str, Json]", parse(revision.facts))

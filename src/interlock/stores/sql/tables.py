@@ -190,9 +190,9 @@ interrupts = Table(
     Column("ended_at", BigInteger),
     Column("decision", LargeBinary),
     # Where it stands in the queue. These never change either; they came later.
-    Column("band", SmallInteger, nullable=False, server_default="10"),
-    Column("agent", Text, nullable=False, server_default=""),
-    Column("tool", Text, nullable=False, server_default=""),
+    Column("band", SmallInteger, nullable=False, server_default=text("10")),
+    Column("agent", Text, nullable=False, server_default=text("''")),
+    Column("tool", Text, nullable=False, server_default=text("''")),
     sqlite_with_rowid=False,
 )
 _QUEUED = (interrupts.c.band, interrupts.c.opened_at, interrupts.c.id)

@@ -89,8 +89,8 @@ def _moments(view: RunView, actions: dict[str, ActionView]) -> Iterator[Entry]:
             continue
         name = already(moment.who)
         text = Markup("<b>{}</b>").format(name) if name else Markup("")
-        if moment.text:
-            text += Markup(": {}" if name else "{}").format(already(moment.text))
+        said = already(moment.text)
+        text += Markup(": {}").format(said) if name and said else said
         if about is not None and len(actions) > 1:
             text += Markup(' <span class="quiet">({})</span>').format(already(what(about)))
         card = _card(about)
