@@ -186,13 +186,15 @@ def login_link(kernel: Kernel, origin: str) -> str:
     return f"{origin}/signin?token={made.token}"
 
 
-def web_app(kernel: Kernel, origin: str) -> Any:
-    """The inbox and the API over a kernel, as an ASGI application that is reached under `origin`.
+def web_server(kernel: Kernel, origin: str, limits: Any = None) -> Any:
+    """The inbox and the API over a kernel as a server that is reached under `origin`; `run(sockets=[…])` serves.
 
-    Raises `SettingsError` where the extra `server` is not installed.
+    `limits` says how often somebody may ask (`interlock.server.limits.Limits`). Raises `SettingsError` where the
+    extra `server` is not installed.
     """
     try:
-        from interlock.server.app import create_app
+        from interlock.server.app import Inbox
+        from interlock.server.running import InboxServer
         from interlock.server.security import Border
     except ModuleNotFoundError as error:
         raise SettingsError(
@@ -200,7 +202,7 @@ def web_app(kernel: Kernel, origin: str) -> Any:
             f"the inbox needs {error.name}, which is not installed",
             "Install it: pip install 'interlock[server]'",
         ) from error
-    return create_app(kernel, Border.at(origin))
+    return InboxServer(Inbox(kernel, Border.at(origin), limits))
 
 
 def open_store(settings: settings_.Settings) -> Store:

@@ -17,7 +17,7 @@ PACKAGE = ROOT / "src" / "interlock"
 BARE_ROOMS = ("adapters", "identities", "stores", "stores/sql", "usecases")
 
 # The same for rooms that must have something in their __init__ (an entry point): it imports only from its own room.
-OWN_ROOMS = ("cli", "worker")
+OWN_ROOMS = ("cli", "server", "worker")
 
 # Rooms that are one file; every other room is a folder (a contract on `room.**` would not see a file).
 ONE_FILE_ROOMS = {"langgraph", "__init__", "__main__", "compose", "settings"}
@@ -27,6 +27,9 @@ FORBIDDEN = {
     "layers": [
         ("domain.action", "ports.store"),
         ("kernel.gate", "compose"),
+        ("kernel.gate", "cards.words"),
+        ("cards.words", "server.app"),
+        ("server.app", "worker.loop"),
         ("stores.memory", "usecases.propose"),
         ("policy.decide", "settings"),
         ("canonical.encode", "domain.action"),
@@ -64,11 +67,14 @@ FORBIDDEN = {
     ],
     "usecases": [
         ("worker.loop", "usecases.propose"),
+        ("server.app", "usecases.propose"),
         ("cli.main", "usecases.propose"),
         ("compose", "usecases.propose"),
     ],
     "doors": [
         ("worker.loop", "policy.decide"),
+        ("server.app", "policy.decide"),
+        ("server.app", "canonical.encode"),
         ("worker.loop", "stores.memory"),
         ("cli.main", "policy.decide"),
         ("cli.main", "canonical.encode"),

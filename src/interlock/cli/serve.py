@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import socket
 import sys
 import threading
@@ -21,7 +20,7 @@ PORT = 8321
 
 
 @click.command("serve", cls=StoreCommand)
-@click.argument("app", metavar="[MODULE:NAME]", required=False)
+@click.argument("app", metavar="MODULE:NAME", required=False)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 takes a free one.")
 @click.option("--worker", type=click.IntRange(0, 1), default=1, show_default=True, help="0: only pages and API.")
@@ -32,15 +31,13 @@ def serve(
 ) -> int:
     """The inbox in a browser: what waits, each card, each run, everything on record.
 
-    With MODULE:NAME (an Interlock object, for example app:il) decided runs go on here as well. Prints a link that
-    signs you in, once. Listens on this machine alone; another address needs --public-url with https. With --json: one
-    object, {"url", "link"}, when it listens. Ctrl-C ends it.
+    With MODULE:NAME (an Interlock object, for example app:il; may be left out) decided runs go on here as well.
+    Prints a link that signs you in, once. Listens on this machine alone; another address needs --public-url with
+    https. With --json: one object, {"url", "link"}, when it listens. Ctrl-C ends it.
     """
-    from interlock.compose import login_link, open_kernel, web_app
+    from interlock.compose import login_link, open_kernel, web_server
 
     origin_of(host, port, public_url)  # refuses before anything is opened
-    if state.url:
-        os.environ["INTERLOCK_URL"] = state.url  # before the import, which may read it
     il = _load(app, state.url) if app else None
     if il is not None:
         kernel, name = il.kernel, il.settings.url
@@ -54,7 +51,7 @@ def serve(
         _tell(state, origin, link, name, app if worker and il is not None else None)
         if open_it:
             click.launch(link)
-        return _run(web_app(kernel, origin), listener, il if worker else None)
+        return _run(web_server(kernel, origin), listener, il if worker else None)
     finally:
         (il or kernel).close()
 
@@ -110,11 +107,9 @@ def _loopback(host: str) -> bool:
 
 
 def _load(app: str, url: str | None) -> Interlock:
-    from interlock.cli.work import load_app, same_store
+    from interlock.cli.work import load_at
 
-    il = load_app(app)
-    same_store(il, app, url)
-    return il
+    return load_at(app, url)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -150,13 +145,7 @@ def _tell(state: Global, origin: str, link: str, store: str, app: str | None) ->
     sys.stdout.flush()
 
 
-def _run(app: Any, listener: socket.socket, il: Interlock | None) -> int:
-    import uvicorn
-
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, date_header=True, timeout_graceful_shutdown=3
-    )
-    server = uvicorn.Server(config)
+def _run(server: Any, listener: socket.socket, il: Interlock | None) -> int:
     loop = il.worker() if il is not None else None
     thread = threading.Thread(target=loop.run_forever, name="interlock-worker") if loop is not None else None
     if thread is not None:

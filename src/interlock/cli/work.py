@@ -33,10 +33,7 @@ def worker(state: Global, app: str, once: bool) -> int:
     from interlock.cards.words import count
     from interlock.display import plain
 
-    if state.url:
-        os.environ["INTERLOCK_URL"] = state.url  # before the import, which may read it
-    il = load_app(app)
-    same_store(il, app, state.url)
+    il = load_at(app, state.url)
 
     def on_start(run: Run) -> None:
         if not state.json:
@@ -74,6 +71,15 @@ def worker(state: Global, app: str, once: bool) -> int:
     finally:
         il.close()
     return 0
+
+
+def load_at(app: str, url: str | None) -> Interlock:
+    """Import the object; with a url it has to use that store."""
+    if url:
+        os.environ["INTERLOCK_URL"] = url  # before the import, which may read it
+    il = load_app(app)
+    _same_store(il, app, url)
+    return il
 
 
 def load_app(app: str) -> Interlock:
@@ -116,7 +122,7 @@ def load_app(app: str) -> Interlock:
     return found
 
 
-def same_store(il: Interlock, app: str, url: str | None) -> None:
+def _same_store(il: Interlock, app: str, url: str | None) -> None:
     """A --url that the module does not follow would leave people waiting at another store."""
     from interlock import settings
     from interlock.domain.errors import SettingsError

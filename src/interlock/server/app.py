@@ -20,36 +20,48 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from starlette.requests import Request
-    from starlette.types import ASGIApp
+    from starlette.types import Receive, Scope, Send
 
     from interlock.kernel import Kernel
 
 
-def create_app(kernel: Kernel, border: Border, limits: Limits | None = None, api: Sequence[BaseRoute] = ()) -> ASGIApp:
+class Inbox:
     """The pages and the API over a kernel, as an ASGI application."""
-    site = Site(kernel, border)
-    live = Live(kernel)
 
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-        with live:
-            yield
+    def __init__(
+        self, kernel: Kernel, border: Border, limits: Limits | None = None, api: Sequence[BaseRoute] = ()
+    ) -> None:
+        site = Site(kernel, border)
+        self._live = Live(kernel)
 
-    async def missing(request: Request, _: Exception) -> Response:
-        return site.page(request, "fault/missing.html", 404)
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+            with self._live:
+                yield
 
-    async def broken(request: Request, _: Exception) -> Response:
-        return site.page(request, "fault/broken.html", 500)
+        async def missing(request: Request, _: Exception) -> Response:
+            return site.page(request, "fault/missing.html", 404)
 
-    routes: list[BaseRoute] = [
-        *_health(kernel),
-        site.files.route,
-        Route("/live", live.endpoint(site), methods=["GET"]),
-        *screens.routes(site),
-        *api,
-    ]
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: missing, 500: broken})
-    return Guard(app, border, limits or Limits())
+        async def broken(request: Request, _: Exception) -> Response:
+            return site.page(request, "fault/broken.html", 500)
+
+        routes: list[BaseRoute] = [
+            *_health(kernel),
+            site.files.route,
+            Route("/live", self._live.endpoint(site), methods=["GET"]),
+            *screens.routes(site),
+            *api,
+        ]
+        app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: missing, 500: broken})
+        self._app = Guard(app, border, limits or Limits())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._app(scope, receive, send)
+
+    def let_go(self) -> None:
+        """End every stream of hints: the server is about to stop."""
+        self._live.close()
 
 
 def _health(kernel: Kernel) -> list[Route]:

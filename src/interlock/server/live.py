@@ -46,6 +46,10 @@ class Live:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every stream, and be told of no more changes. Called in the thread of the loop."""
         self._closed = True
         if self._unsubscribe is not None:
             self._unsubscribe()
@@ -71,6 +75,8 @@ class Live:
             except TimeoutError:
                 line = b": still here\n\n"
             else:
+                if self._closed:
+                    return
                 await asyncio.sleep(SPARE_S)
                 line = b"event: change\ndata:\n\n"
             if time.monotonic() - checked >= QUIET_S:  # a hint says nothing: no need to look each time

@@ -20,12 +20,13 @@ from interlock.domain.run import Freeze, Process, Run, RunState, Work, WorkKind
 from interlock.ports.store import Change, Page, Rows, Store
 from interlock.testing.clock import ManualClock
 from interlock.testing.sample_rows import Samples
-from interlock.testing.store_setting import StoreSetting, everything
+from interlock.testing.store_access_contract import StoreAccessContract
+from interlock.testing.store_setting import everything
 
 R = TypeVar("R")
 
 
-class StoreRowsContract(StoreSetting):
+class StoreRowsContract(StoreAccessContract):
     """Rows: each comes back as it was written, and each query answers what the port says."""
 
     def make_store(self, clock: Callable[[], datetime]) -> Store:

@@ -10,11 +10,12 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from interlock.domain.action import ActionState, RefusalKind
+from interlock.domain.credential import Credential, CredentialKind, Opening
 from interlock.domain.decision import Shown, Verdict
 from interlock.domain.errors import InterlockError
 from interlock.domain.events import Event, EventType
-from interlock.domain.ids import ActionId, DecisionId, InterruptId, RunId
-from interlock.domain.interrupt import Ending, Interrupt, InterruptKind
+from interlock.domain.ids import ActionId, CredentialId, DecisionId, InterruptId, RunId
+from interlock.domain.interrupt import Band, Ending, Interrupt, InterruptKind
 from interlock.domain.ruling import PolicyVersion
 from interlock.domain.run import Freeze, Process, Run, Work, WorkKind
 from interlock.ports.store import Change, Page, Rows, Store, Unit
@@ -164,6 +165,9 @@ def everything(samples: Samples, now: datetime) -> Change[None]:
         ending=Ending.PROCEEDED,
         ended_at=now,
         decision=DecisionId(new_id()),
+        band=Band.PROCEEDS,
+        agent="agent:ä",
+        tool="payments.transfer",
     )
     decision = replace(
         samples.decision(card, now, Verdict.RESPOND),
@@ -174,6 +178,10 @@ def everything(samples: Samples, now: datetime) -> Change[None]:
     )
     bare = replace(samples.decision(card, now + timedelta(seconds=1)), shown=Shown())
     process = Process(samples.process, "host/boot", 4242, "born", now, now, 30.5)
+    name, parent = CredentialId(new_id()), CredentialId(new_id())
+    credential = Credential(
+        name, CredentialKind.LOGIN, "ana", "link", b"\x00" * 32, now, now, "phone", parent, now, "used"
+    )
     freeze = Freeze("tool", "payments.transfer", "operator:bo", now, "audit")
     policy = PolicyVersion("agent:ä", 7, "sha-256:" + "B" * 43, now)
     work = Work(new_id(), WorkKind.RESUME, run.id, "subject", now, 3, process.id, now, "an error", True)
@@ -193,6 +201,8 @@ def everything(samples: Samples, now: datetime) -> Change[None]:
         processes=[process],
         freezes=[freeze],
         policies=[policy],
+        credentials=[credential],
+        openings=[Opening(card.id, "reviewer:ana", "body", now)],
         work=[work],
         blobs=blob,
         events=events,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from interlock.server.inbox.batch.screen import routes as batch
 from interlock.server.inbox.card.screen import routes as card
 from interlock.server.inbox.done.screen import routes as done
 from interlock.server.inbox.freeze.screen import routes as freeze
@@ -21,4 +22,5 @@ if TYPE_CHECKING:
 
 def routes(site: Site) -> list[BaseRoute]:
     """The routes of all screens."""
-    return [route for screen in (signin, queue, card, runs, ledger, policy, freeze, done) for route in screen(site)]
+    screens = (signin, queue, card, batch, runs, ledger, policy, freeze, done)
+    return [route for screen in screens for route in screen(site)]

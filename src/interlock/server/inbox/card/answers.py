@@ -23,6 +23,8 @@ def answer_of(view: CardView, form: Form, option: str) -> object:
         if not option.isdecimal() or int(option) >= len(choices):
             raise DecisionError("bad_result", "there is no such option", "Press one of the buttons.")
         return choices[int(option)]
+    if "result" not in form.values:
+        raise DecisionError("bad_result", "no answer was given", "Write it, or press one of the buttons.")
     given = form.one("result")
     if takes_text(view):
         return given

@@ -150,6 +150,8 @@ def status_of(error: InterlockError) -> int:
         "unknown_interrupt": 404,
         "unknown_run": 404,
         "unknown_action": 404,
+        "unknown_event": 404,
+        "unknown_ref": 404,
         "bad_edit": 422,
         "bad_result": 422,
         "bad_decision": 422,

@@ -121,7 +121,7 @@ def _backwards(visit: Visit, wanted: Wanted, below: int | None) -> Iterator[tupl
 
 async def _one(visit: Visit) -> Response:
     position = int(visit.request.path_params["position"])
-    found = next(iter(visit.desk.events(None, 1, str(position - 1)))) if position > 0 else None
+    found = next(iter(visit.desk.events(None, 1, str(position - 1))), None) if position > 0 else None
     if found is None or found[0] != position:
         raise DecisionError("unknown_event", f"there is no event {position}", "The ledger lists them: /ledger")
     event = found[1]

@@ -17,6 +17,7 @@ from interlock.cards.bands import BANDS, KEYS
 from interlock.cards.facts import the_fact
 from interlock.cards.headline import what_card
 from interlock.cards.words import ENDINGS, overdue, span, until
+from interlock.domain.batch import BANDS as BATCHED
 from interlock.domain.ids import InterruptId
 from interlock.domain.interrupt import Band
 from interlock.domain.tool import Reach
@@ -48,8 +49,6 @@ _REACH = {
     Reach.DELEGATES: ("agent", "Starts an agent"),
     Reach.OUTWARD: ("out", "Reaches outside"),
 }
-BATCHED = (Band.COSTLY, Band.PROCEEDS, Band.OTHER)
-"""Bands whose cards can be decided together; nothing irreversible is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Entry:
 
 def tale(view: RunView) -> list[Entry]:
     """All moments in order."""
-    actions = {about.action.id: about for about in view.actions}
+    actions: dict[str, ActionView] = {about.action.id: about for about in view.actions}
     entries = [*_recorded(view.events), *_moments(view, actions)]
     entries.sort(key=lambda entry: entry.at)
     return list(_with_waiting(entries, view))[:LONGEST]
