@@ -178,10 +178,6 @@ def everything(samples: Samples, now: datetime) -> Change[None]:
     )
     bare = replace(samples.decision(card, now + timedelta(seconds=1)), shown=Shown())
     process = Process(samples.process, "host/boot", 4242, "born", now, now, 30.5)
-    name, parent = CredentialId(new_id()), CredentialId(new_id())
-    credential = Credential(
-        name, CredentialKind.LOGIN, "ana", "link", b"\x00" * 32, now, now, "phone", parent, now, "used"
-    )
     freeze = Freeze("tool", "payments.transfer", "operator:bo", now, "audit")
     policy = PolicyVersion("agent:ä", 7, "sha-256:" + "B" * 43, now)
     work = Work(new_id(), WorkKind.RESUME, run.id, "subject", now, 3, process.id, now, "an error", True)
@@ -201,9 +197,15 @@ def everything(samples: Samples, now: datetime) -> Change[None]:
         processes=[process],
         freezes=[freeze],
         policies=[policy],
-        credentials=[credential],
+        credentials=[_login(samples, now)],
         openings=[Opening(card.id, "reviewer:ana", "body", now)],
         work=[work],
         blobs=blob,
         events=events,
     )
+
+
+def _login(samples: Samples, now: datetime) -> Credential:
+    name, parent = CredentialId(samples.new_id()), CredentialId(samples.new_id())
+    kind = CredentialKind.LOGIN
+    return Credential(name, kind, "ana", "link", b"\x00" * 32, now, now, "phone", parent, now, "used")
