@@ -6,9 +6,11 @@ import json
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+from typing_extensions import TypeAliasType
+
+Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, Json] | None")
 """A JSON value made of exactly these Python types (no subclasses)."""
 
 MAX_DEPTH: Final = 32

@@ -177,10 +177,7 @@ def everything(samples: Samples, now: datetime) -> Change[None]:
         mode="solo",
     )
     bare = replace(samples.decision(card, now + timedelta(seconds=1)), shown=Shown())
-    process = Process(samples.process, "host/boot", 4242, "born", now, now, 30.5)
-    freeze = Freeze("tool", "payments.transfer", "operator:bo", now, "audit")
-    policy = PolicyVersion("agent:ä", 7, "sha-256:" + "B" * 43, now)
-    work = Work(new_id(), WorkKind.RESUME, run.id, "subject", now, 3, process.id, now, "an error", True)
+    work = Work(new_id(), WorkKind.RESUME, run.id, "subject", now, 3, samples.process, now, "an error", True)
     blob = {"sha-256:" + "A" * 43: b"\x00" * 70_000, "short": b""}
     events = [
         samples.event(EventType.ACTION_HELD, now, action=action, actor="agent:ä", body={"digest": card.digest}),
@@ -194,9 +191,9 @@ def everything(samples: Samples, now: datetime) -> Change[None]:
         revisions=[revision, second],
         interrupts=[card],
         decisions=[decision, bare],
-        processes=[process],
-        freezes=[freeze],
-        policies=[policy],
+        processes=[Process(samples.process, "host/boot", 4242, "born", now, now, 30.5)],
+        freezes=[Freeze("tool", "payments.transfer", "operator:bo", now, "audit")],
+        policies=[PolicyVersion("agent:ä", 7, "sha-256:" + "B" * 43, now)],
         credentials=[_login(samples, now)],
         openings=[Opening(card.id, "reviewer:ana", "body", now)],
         work=[work],
