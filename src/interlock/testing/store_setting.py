@@ -176,7 +176,6 @@ def everything(samples: Samples, now: datetime) -> Change[None]:
         shown=Shown("slack", "sha-256:x", ("diff", "facts"), 1200, "b1"),
         mode="solo",
     )
-    bare = replace(samples.decision(card, now + timedelta(seconds=1)), shown=Shown())
     work = Work(new_id(), WorkKind.RESUME, run.id, "subject", now, 3, samples.process, now, "an error", True)
     blob = {"sha-256:" + "A" * 43: b"\x00" * 70_000, "short": b""}
     events = [
@@ -190,7 +189,7 @@ def everything(samples: Samples, now: datetime) -> Change[None]:
         actions=[action],
         revisions=[revision, second],
         interrupts=[card],
-        decisions=[decision, bare],
+        decisions=[decision, replace(samples.decision(card, now + timedelta(seconds=1)), shown=Shown())],
         processes=[Process(samples.process, "host/boot", 4242, "born", now, now, 30.5)],
         freezes=[Freeze("tool", "payments.transfer", "operator:bo", now, "audit")],
         policies=[PolicyVersion("agent:ä", 7, "sha-256:" + "B" * 43, now)],
