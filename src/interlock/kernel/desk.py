@@ -64,12 +64,12 @@ class ReviewDesk:
 
     def knew(self, interrupt: str, most: int = 20) -> Knew:
         """What the agent knew: the last messages of the conversation in which it made the call."""
-        _text(id=interrupt)
+        well_formed(id=interrupt)
         return self._kernel.knew(InterruptId(interrupt), most)
 
     def card(self, interrupt: str) -> CardView:
         """A card with its context, open or not."""
-        _text(id=interrupt)
+        well_formed(id=interrupt)
         view = self._kernel.card(InterruptId(interrupt))
         if view is None:
             raise DecisionError(
@@ -82,7 +82,7 @@ class ReviewDesk:
 
         Raises where there is none, or more than one is open.
         """
-        _text(id=wanted)
+        well_formed(id=wanted)
         short = parse_fingerprint(wanted)
         if short is None:
             return self.card(wanted)
@@ -134,7 +134,7 @@ class ReviewDesk:
 
     def run(self, run: str) -> Run:
         """A run as it stands, without its story."""
-        _text(run=run)
+        well_formed(run=run)
         row = self._kernel.run(RunId(run))
         if row is None:
             raise RunError("unknown_run", f"there is no run {run}", "List them: interlock runs")
@@ -259,7 +259,7 @@ class ReviewDesk:
 
     def _check(self, **given: object) -> None:
         self._guard()
-        _text(**given)
+        well_formed(**given)
 
     def _edited(self, interrupt: str, arguments: Mapping[str, object]) -> Json:
         if not isinstance(cast("object", arguments), Mapping) or not all(
@@ -353,7 +353,7 @@ class ReviewDesk:
         return self._kernel.wait_for_change(timeout)
 
 
-def _text(**given: object) -> None:
+def well_formed(**given: object) -> None:
     """Refuse what is no well-formed text, naming the field: only an explicit decision counts."""
     for name, value in given.items():
         if not isinstance(value, str):

@@ -15,7 +15,7 @@ from interlock.domain.commands import Revised
 from interlock.domain.decision import Decision, Receipt, Shown, Verdict
 from interlock.domain.errors import DecisionError
 from interlock.domain.events import Event
-from interlock.domain.ids import ActionId, DecisionId, Digest, InterruptId, RunId
+from interlock.domain.ids import ActionId, DecisionId, Digest, InterruptId, ProcessId, RunId
 from interlock.domain.interrupt import Interrupt
 from interlock.domain.reviewers import Principal
 from interlock.domain.ruling import PolicyVersion
@@ -23,6 +23,7 @@ from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.domain.tool import InterruptPolicy
 from interlock.kernel import documents, ledger, views
 from interlock.kernel.access import Access
+from interlock.kernel.attached import AttachedGate
 from interlock.kernel.futures import tried
 from interlock.kernel.health import Health, closed_by_fingerprint, health_of, left_behind, living
 from interlock.kernel.knew import Knew, knew
@@ -37,6 +38,7 @@ from interlock.usecases.decide import Verdicting, decide
 from interlock.usecases.engine_work import Mine, doable, finish_work, return_work, take_work
 from interlock.usecases.expire import expire
 from interlock.usecases.freeze import freeze, release
+from interlock.usecases.processes import register
 from interlock.usecases.retry_run import retry_run
 from interlock.usecases.reveal import reveal
 from interlock.usecases.revoke import revoke
@@ -232,6 +234,18 @@ class Kernel(Access):
         """The state of the store as a whole; raises `StoreError` where it cannot be written."""
         self.store.write(lambda _: Change(None)).result()
         return self.snapshot(lambda rows: health_of(rows, _gone))
+
+    def attach(self, name: str, pid: int, born: str, lease_s: float) -> AttachedGate:
+        """Register an executor process that is elsewhere; answers the gate on its behalf."""
+        now = datetime.now(UTC)
+        row = Process(ProcessId(self.ids()), name, pid, born, now, now, lease_s)
+        made = self.store.write(register(row, self.ids)).result()
+        return AttachedGate(self.store, self.policy, made)
+
+    def attached(self, process: ProcessId) -> AttachedGate | None:
+        """The gate of a process that was registered before, here or by a server before this one."""
+        row = self.store.read(lambda rows: rows.process(process))
+        return None if row is None else AttachedGate(self.store, self.policy, row)
 
     def action(self, action: ActionId) -> views.ActionView | None:
         return self.store.read(lambda rows: views.action_of(rows, action))

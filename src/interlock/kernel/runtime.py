@@ -193,6 +193,12 @@ class InProcessRuntime(Holder):
             self.store.write(lambda _: Change(None, blobs=blobs)).result()
         return small
 
+    def put_blob(self, data: bytes) -> str:
+        """Keep bytes by their digest, and answer it."""
+        digest = blob_digest(data)
+        self.store.write(lambda _: Change(None, blobs={digest: data})).result()
+        return digest
+
     def blob(self, digest: str) -> bytes:
         return self.store.read(lambda rows: stored_blob(rows, digest))
 

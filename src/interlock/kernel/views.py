@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
 
@@ -98,6 +98,23 @@ class CardView:
     def fingerprint(self) -> str:
         """The short form of the card's digest, as people type it: `K7M2-Q9TD`."""
         return fingerprint(self.card.digest)
+
+
+def to_send(about: ActionView) -> ActionView:
+    """An action as it may leave this process: where something in it is hidden, what would give that away is not there.
+
+    Its `exact` arguments are the shown ones then, and its documents are empty.
+    """
+    revisions = tuple(
+        each if each.arguments == each.exact else replace(each, exact=each.arguments, document=b"")
+        for each in about.revisions
+    )
+    return replace(about, revisions=revisions)
+
+
+def card_to_send(view: CardView) -> CardView:
+    """A card as it may leave this process."""
+    return replace(view, about=to_send(view.about))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from interlock.domain.errors import InterlockError
+from interlock.server.api.routes import Api
 from interlock.server.inbox import screens
 from interlock.server.inbox.frame.site import Site
 from interlock.server.limits import Limits
@@ -17,7 +18,7 @@ from interlock.server.live import Live
 from interlock.server.security import Border, Guard
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator
 
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 class Inbox:
     """The pages and the API over a kernel, as an ASGI application."""
 
-    def __init__(
-        self, kernel: Kernel, border: Border, limits: Limits | None = None, api: Sequence[BaseRoute] = ()
-    ) -> None:
+    def __init__(self, kernel: Kernel, border: Border, limits: Limits | None = None) -> None:
         site = Site(kernel, border)
         self._live = Live(kernel)
 
@@ -50,7 +49,7 @@ class Inbox:
             site.files.route,
             Route("/live", self._live.endpoint(site), methods=["GET"]),
             *screens.routes(site),
-            *api,
+            *Api(kernel, self._live).routes(),
         ]
         app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: missing, 500: broken})
         self._app = Guard(app, border, limits or Limits())

@@ -64,6 +64,15 @@ class Live:
         waiting, self._changed = self._changed, asyncio.Event()
         waiting.set()
 
+    async def changed(self, seconds: float) -> bool:
+        """Whether something may have changed within so many seconds."""
+        waiting = self._changed
+        try:
+            await asyncio.wait_for(waiting.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
     async def hints(self, still: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Lines of an event stream, until `still` says no."""
         yield b"retry: 2000\n\nevent: change\ndata:\n\n"  # a page that comes back has missed something

@@ -14,20 +14,23 @@ from starlette.routing import Route
 from interlock.cards.asking import follows
 from interlock.cards.headline import by_risk, what_card
 from interlock.cards.values import value_of
-from interlock.cards.whole import must_open
 from interlock.cards.words import label
-from interlock.domain.batch import MOST, Batch, Candidate, batch
-from interlock.domain.decision import Shown
-from interlock.domain.errors import DecisionError, InterlockError
+from interlock.domain.batch import MOST, Batch, Candidate
+from interlock.domain.decision import Shown, Verdict
+from interlock.domain.errors import DecisionError
+from interlock.domain.ids import InterruptId
 from interlock.server.forms import read_form
 from interlock.server.inbox.frame.html import already
 from interlock.server.inbox.frame.site import apart
+from interlock.server.rules import decide_together, sorted_for
+from interlock.wire.reviewers import Item
 
 if TYPE_CHECKING:
     from interlock.kernel.views import CardView
     from interlock.server.inbox.frame.site import Site, Visit
 
-VERBS = ("approve", "reject")
+DONE = {"approve": "approved", "reject": "rejected"}
+VERBS = tuple(DONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +63,10 @@ def _views(visit: Visit, named: Sequence[str]) -> list[tuple[CardView, str]]:
     return found[: MOST * 4]
 
 
-def candidate(visit: Visit, view: CardView) -> Candidate:
-    """A card as far as a batch is concerned."""
-    arguments = view.about.current.arguments
-    opened = visit.site.kernel.opened(view.card.id, visit.session.person)
-    action = view.about.action
-    return Candidate(
-        view.card.id,
-        view.card.kind,
-        view.card.band,
-        action.tool,
-        action.ruling.policy_digest,
-        frozenset(reason.code for reason in action.ruling.reasons),
-        arguments,
-        again=view.card.previous is not None or action.attempt > 1 or bool(view.freezes),
-        closed=any(part not in opened for part in must_open(view, arguments)),
-    )
-
-
 async def _look(visit: Visit) -> Response:
     views = _views(visit, visit.request.query_params.getlist("card"))
     waiting = [(view, digest) for view, digest in views if view.card.open and view.card.digest == digest]
-    made = batch([candidate(visit, view) for view, _ in waiting])
+    made = sorted_for(visit.site.kernel, visit.desk, [view for view, _ in waiting])
     return _page(visit, made, waiting, gone=len(views) - len(waiting))
 
 
@@ -116,24 +101,11 @@ async def _decide(visit: Visit) -> Response:
     verb, note = form.one("verb"), form.one("note").strip()
     if verb not in VERBS:
         raise DecisionError("bad_verdict", "no button of this page says that", "Press one of the buttons.")
-    views = _views(visit, form.all("card"))
-    made = batch([candidate(visit, view) for view, _ in views])
-    fits = {one.id for one in made.together}
-    why = {one.id: reason for one, reason in made.apart}
-    name = secrets.token_hex(8)
-    lines: list[Line] = []
-    for view, digest in views:
-        try:
-            if view.card.open and view.card.id not in fits:
-                raise DecisionError("not_alike", why[view.card.id], "Decide it on its own card.")
-            await apart(lambda view=view, digest=digest: _one(visit, verb, view, digest, note, name))
-        except InterlockError as error:
-            lines.append(Line(view, digest, (), f"{error.message} [{error.code}]", failed=True))
-        else:
-            lines.append(Line(view, digest, (), "approved" if verb == "approve" else "rejected"))
+    views = {view.card.id: (view, digest) for view, digest in _views(visit, form.all("card"))}
+    items = [Item(card, digest) for card, (_, digest) in views.items()]
+    shown = Shown("web", batch=secrets.token_hex(8))
+    came = await apart(lambda: decide_together(visit.site.kernel, visit.desk, Verdict(verb), items, note, shown))
+    lines = [
+        Line(*views[InterruptId(one.interrupt)], (), one.words or DONE[verb], failed=bool(one.code)) for one in came
+    ]
     return visit.page("batch/page.html", lines=lines, results=True, what=what_card, apart=(), columns=())
-
-
-def _one(visit: Visit, verb: str, view: CardView, digest: str, note: str, name: str) -> None:
-    decide = visit.desk.approve if verb == "approve" else visit.desk.reject
-    decide(view.card.id, digest=digest, note=note, shown=Shown("web", batch=name))

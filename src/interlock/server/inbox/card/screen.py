@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from interlock.cards.shapes import document
 from interlock.cards.standing import state_of
-from interlock.cards.whole import gather, must_open
-from interlock.domain.decision import Shown, Verdict
+from interlock.cards.whole import gather
+from interlock.domain.decision import Shown
 from interlock.domain.errors import DecisionError, InterlockError
 from interlock.domain.interrupt import InterruptKind
 from interlock.server.forms import Form, read_form
@@ -22,14 +22,13 @@ from interlock.server.inbox.card.answers import answer_of
 from interlock.server.inbox.card.face import Face, face, line
 from interlock.server.inbox.card.form import changed, inputs_of, told
 from interlock.server.inbox.frame.site import Visit, apart, status_of
+from interlock.server.rules import seen_whole
 
 if TYPE_CHECKING:
     from interlock.domain.decision import Receipt
     from interlock.kernel.views import CardView
     from interlock.server.inbox.frame.site import Site
 
-RUNS = (Verdict.APPROVE, Verdict.MODIFY, Verdict.RUN_AGAIN)
-"""Verdicts after which something is executed: nobody gives one without having had all of it shown."""
 NEXT = 5
 """So many of the next cards stand beside one."""
 
@@ -170,7 +169,7 @@ def _said(visit: Visit, view: CardView, form: Form, verb: str, option: str) -> R
     shown = shown_of(visit, form, view)
     match verb:
         case "approve":
-            _seen_whole(visit, view, digest)
+            seen_whole(visit.site.kernel, visit.desk, view, digest)
             return desk.approve(card, digest=digest, note=note, shown=shown)
         case "reject":
             return desk.reject(card, digest=digest, note=note, shown=shown)
@@ -181,28 +180,13 @@ def _said(visit: Visit, view: CardView, form: Form, verb: str, option: str) -> R
             return desk.respond(card, digest=digest, result=result, note=note, shown=shown)
         case "found" if option in ("done", "failed", "run_again"):
             if option == "run_again":
-                _seen_whole(visit, view, digest)
+                seen_whole(visit.site.kernel, visit.desk, view, digest)
             given: dict[str, Any] = {}
             if option == "done" and form.one("knows") == "yes":
                 given = {"result": answer_of(view, form, "")}
             return desk.reconcile(card, digest=digest, found=option, note=note, shown=shown, **given)
         case _:
             raise DecisionError("bad_verdict", "no button of this page says that", "Press one of the buttons.")
-
-
-def _seen_whole(visit: Visit, view: CardView, digest: str) -> None:
-    """Raise `DecisionError` `not_shown` while a part that must be opened is closed. The page cannot skip this."""
-    if view.card.digest != digest or not view.card.open:
-        return  # it cannot count; the desk says why
-    arguments = gather(visit.desk, view, full=False).arguments
-    opened = visit.site.kernel.opened(view.card.id, visit.session.person)
-    closed = [name for name in must_open(view, arguments) if name not in opened]
-    if closed:
-        raise DecisionError(
-            "not_shown",
-            f"this cannot be let run unseen, and part of it is closed: {', '.join(closed)}",
-            "Open it first; nothing was decided.",
-        )
 
 
 def shown_of(visit: Visit, form: Form, view: CardView) -> Shown:
@@ -264,7 +248,7 @@ async def _modify(visit: Visit) -> Response:
         changes = changed(_inputs(view), form)
         if not changes and view.card.open and view.card.digest == digest:
             raise DecisionError("bad_edit", "nothing is changed", "Change a value, or go back and approve the card.")
-        _seen_whole(visit, view, digest)
+        seen_whole(visit.site.kernel, visit.desk, view, digest)
         shown = replace(shown_of(visit, form, view))
         receipt = await apart(
             lambda: visit.desk.modify(view.card.id, digest=digest, arguments=changes, note=note, shown=shown)

@@ -1,0 +1,1 @@
+"""The JSON API: the operations of `wire`, carried out over a kernel."""
