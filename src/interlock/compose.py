@@ -38,7 +38,8 @@ class Interlock(PlainAdapter):
     `url` names the store (see `interlock.settings`), `profile` how much is asked, `policy` a file with
     rules, `agent` the agent whose tools these are; `versions` of agent, model and prompt are recorded
     with every action. `wait` holds a paused caller for so long, for a person at the terminal. `store`
-    takes a store that is open already (tests do that).
+    takes a store that is open already (tests do that). Where the url is that of a server (`https://…`), `credential` is
+    the agent's key there: rulings, workers and people are the server's then.
     """
 
     def __init__(
@@ -53,17 +54,23 @@ class Interlock(PlainAdapter):
         owner: str = "",
         store: Store | None = None,
         lease: Duration | None = None,
+        credential: str | None = None,
     ) -> None:
         settings = settings_.load(url, profile, policy=policy)
         self.settings = settings
         lease_s = settings.lease_s if lease is None else _seconds(lease)
-        self.kernel = Kernel(store or open_store(settings), policy_of(settings), lease_s=lease_s)
+        self._kernel: Kernel | None = None
+        if settings.remote and store is None:
+            gate: Any = _remote_gate(settings, credential, lease_s)
+        else:
+            gate = self._kernel = Kernel(store or open_store(settings), policy_of(settings), lease_s=lease_s)
         recorded = versions or Versions()
         if settings.environment and not recorded.environment:
             recorded = Versions(recorded.agent, recorded.model, recorded.prompt, settings.environment)
+        self._gate = gate
         super().__init__(
-            self.kernel,
-            self.kernel,
+            gate,
+            gate,
             agent=agent,
             versions=recorded,
             owner=owner or f"user:{user_name()}",
@@ -73,6 +80,17 @@ class Interlock(PlainAdapter):
         )
 
         self.guards.kinds.append(self._guard_langchain)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel in this process; raises `SettingsError` `no_kernel_here` where the store is a server's."""
+        if self._kernel is None:
+            raise SettingsError(
+                "no_kernel_here",
+                f"the store is kept by the server {self.settings.url}: its workers and policy are there",
+                "Run `interlock serve` or `interlock worker` where the store is.",
+            )
+        return self._kernel
 
     def _guard_langchain(self, tool: object, keywords: Mapping[str, Any]) -> object:
         """Guard a LangChain tool. Whoever has one has LangChain loaded; nobody else pays for it."""
@@ -99,16 +117,15 @@ class Interlock(PlainAdapter):
     def _check_tool(self, spec: ToolSpec) -> None:
         """Refuse a declaration that contradicts itself, and rules that do not fit the tool."""
         check(spec)
-        if self.settings.policy is not None:
+        if self.settings.policy is not None and self._kernel is not None:
             check_policy(self.settings.policy, self.kernel.policy, [spec])
 
     def _announce(self, run: Run) -> None:
         """On a terminal, say that the run pauses and how to decide; programs look at the run instead."""
         if not sys.stderr.isatty():
             return
-        for card in self.kernel.open_cards(run.id):
-            tool = self.kernel.tool_of(card.action)
-            sys.stderr.write(f"{tool} waits for a decision: interlock show {fingerprint(card.digest)}\n")
+        for card in self._gate.open_cards(run.id):
+            sys.stderr.write(f"{card.tool} waits for a decision: interlock show {fingerprint(card.digest)}\n")
 
     def worker(self, **hooks: Any) -> Worker:
         """A worker loop for the workflows and tools known here; run it in a thread or process of its own."""
@@ -125,7 +142,7 @@ class Interlock(PlainAdapter):
 
     def close(self) -> None:
         """Commit what waits, stop the heartbeat, close the store."""
-        self.kernel.close()
+        self._gate.close()
 
     def __enter__(self) -> Interlock:
         return self
@@ -138,8 +155,17 @@ class Desk(ReviewDesk):
     """The reviewer's side: another object than the agent's, opened with a credential.
 
     Without `credential` the local session secret beside the store is read: whoever may read that file
-    is the reviewer. Code inside a run cannot open a desk or use one.
+    is the reviewer. Where the url is that of a server, it is the reviewer's key there, and what comes of it is a
+    `RemoteDesk` with the same methods. Code inside a run cannot open a desk or use one.
     """
+
+    def __new__(cls, url: str | None = None, credential: str | None = None, *, channel: str = "api") -> Desk:
+        """A desk over the store itself, or over the server that keeps it."""
+        settings = settings_.load(url)
+        if not settings.remote:
+            return super().__new__(cls)
+        _not_in_a_run()
+        return cast("Desk", _remote_desk(settings, credential, channel))
 
     def __init__(self, url: str | None = None, credential: str | None = None, *, channel: str = "api") -> None:
         _not_in_a_run()
@@ -171,6 +197,32 @@ class Desk(ReviewDesk):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _transport(settings: settings_.Settings, credential: str | None) -> Any:
+    try:
+        from interlock.client.transport import Transport
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            "remote_extra_missing",
+            f"a server is reached with {error.name}, which is not installed",
+            "Install it: pip install 'interlock[remote]'",
+        ) from error
+    return Transport(settings.url, credential or settings.credential)
+
+
+def _remote_gate(settings: settings_.Settings, credential: str | None, lease_s: float) -> Any:
+    transport = _transport(settings, credential)
+    from interlock.client.gate import RemoteGate
+
+    return RemoteGate(transport, lease_s=lease_s)
+
+
+def _remote_desk(settings: settings_.Settings, credential: str | None, channel: str) -> Any:
+    transport = _transport(settings, credential)
+    from interlock.client.desk import RemoteDesk
+
+    return RemoteDesk(transport, channel, guard=_not_in_a_run)
 
 
 def open_kernel(url: str | None = None) -> tuple[Kernel, settings_.Settings]:
@@ -207,6 +259,10 @@ def web_server(kernel: Kernel, origin: str, limits: Any = None) -> Any:
 
 def open_store(settings: settings_.Settings) -> Store:
     """The store that the settings name, opened, its tables brought up to date."""
+    if settings.remote:
+        raise SettingsError(
+            "no_kernel_here", f"{settings.url} is a server, not a store", "Do this where its store is, with that URL."
+        )
     path = settings.path
     if path is None:
         from interlock.stores.memory import MemoryStore

@@ -2,7 +2,8 @@
 
 | variable | meaning | default |
 |---|---|---|
-| `INTERLOCK_URL` | the store: `sqlite:///a.db`, `sqlite:////var/a.db`, `memory://` | a file in the data folder |
+| `INTERLOCK_URL` | `sqlite:///a.db`, `sqlite:////var/a.db`, `memory://`, or a server: `https://…` | a file |
+| `INTERLOCK_CREDENTIAL` | the key that a server asks for | none |
 | `INTERLOCK_PROFILE` | `record`, `phase1`, `cautious` or `earned` | `cautious` |
 | `INTERLOCK_POLICY` | a policy file | none: the profile alone |
 | `INTERLOCK_LEASE` | seconds an executor may be silent before its claims are in doubt | 30 |
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -28,7 +29,7 @@ LONGEST_LEASE_S = 36_500 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is configured. `url` is normalised: `memory://` or `sqlite:////absolute/path`."""
+    """What is configured. `url` is normalised: `memory://`, `sqlite:////absolute/path` or the address of a server."""
 
     url: str
     profile: str = "cautious"
@@ -36,11 +37,17 @@ class Settings:
     expensive_from: Decimal = Decimal(100)
     environment: str = ""
     policy: Path | None = None
+    credential: str = field(default="", repr=False)
 
     @property
     def path(self) -> Path | None:
-        """The file of an SQLite store, None for a store in memory."""
-        return None if self.url == MEMORY else Path(self.url.removeprefix("sqlite:///"))
+        """The file of an SQLite store, None for a store in memory or a server's."""
+        return Path(self.url.removeprefix("sqlite:///")) if self.url.startswith("sqlite:///") else None
+
+    @property
+    def remote(self) -> bool:
+        """Whether the store is a server's."""
+        return self.url.startswith(("http://", "https://"))
 
 
 def load(
@@ -59,6 +66,7 @@ def load(
         expensive_from=_number(env, "INTERLOCK_EXPENSIVE_FROM", "100"),
         environment=env.get("INTERLOCK_ENVIRONMENT", ""),
         policy=_file(file) if file else None,
+        credential=env.get("INTERLOCK_CREDENTIAL", ""),
     )
 
 
@@ -74,14 +82,16 @@ def _url(given: str) -> str:
     if given.startswith("sqlite:///") and len(given) > len("sqlite:///"):
         return "sqlite:///" + str(_file(given.removeprefix("sqlite:///")))
     scheme = given.partition(":")[0]
-    if scheme in ("postgresql", "postgres", "https", "http"):
+    if scheme in ("https", "http"):
+        return given.rstrip("/")
+    if scheme in ("postgresql", "postgres"):
         raise SettingsError(
             "store_unknown", f"this version has no {scheme} store yet", "Use sqlite:///path/to/file.db."
         )
     raise SettingsError(
         "store_unknown",
         f"{given!r} is no store",
-        "Use sqlite:///path/to/file.db, sqlite:////absolute/file.db or memory://.",
+        "Use sqlite:///path/to/file.db, memory://, or the https:// address of a server.",
     )
 
 

@@ -51,6 +51,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
         "serve": ("serve:serve", "The inbox in a browser, with a worker beside it."),
         "link": ("serve:link", "A link that signs you in to the inbox, once."),
+        "keys": ("keys:keys", "Keys for agents and reviewers elsewhere."),
         "worker": ("work:worker", "Go on with waiting runs as soon as they are decided."),
         "demo": ("demo.command:demo", "An agent at work, with its inbox in this terminal."),
     },

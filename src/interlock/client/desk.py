@@ -18,7 +18,7 @@ from interlock.kernel.knew import Knew
 from interlock.kernel.views import ActionView, CardView, RunView
 from interlock.ports.store import EVERYTHING, Queue
 from interlock.wire.operations import REVIEWERS
-from interlock.wire.reviewers import Came, Item, Saying
+from interlock.wire.reviewers import Came, Item, Recorded, Saying
 
 _OPERATIONS = {each.name: each for each in REVIEWERS}
 PAGE = 500
@@ -95,7 +95,8 @@ class RemoteDesk:
         self, run: str | None = None, limit: int = 100, after: str | None = None
     ) -> tuple[tuple[int, Event], ...]:
         """Events in commit order, with their positions."""
-        return cast("tuple[tuple[int, Event], ...]", self._ask("events", run=run, limit=limit, after=after))
+        found = cast("tuple[Recorded, ...]", self._ask("events", run=run, limit=limit, after=after))
+        return tuple((each.position, each.event) for each in found)
 
     def ledger(self, run: str | None = None, after: str | None = None) -> Iterator[tuple[int, Event]]:
         """Every event (of a run) behind the position `after`, the oldest first; read page by page."""
@@ -238,6 +239,12 @@ class RemoteDesk:
     def close(self) -> None:
         """End the connection."""
         self._transport.close()
+
+    def __enter__(self) -> RemoteDesk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _plain(arguments: Mapping[str, object]) -> dict[str, Json]:

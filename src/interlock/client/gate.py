@@ -24,7 +24,7 @@ from interlock.kernel.ids import IdSequence
 from interlock.kernel.process import Heartbeat, born
 from interlock.ports.gate import FreeCall, Standing
 from interlock.schema import spill
-from interlock.wire.agents import Entering, FreeCallRecord
+from interlock.wire.agents import Entering, FreeCallRecord, Told
 from interlock.wire.operations import AGENTS
 
 T = TypeVar("T")
@@ -172,7 +172,8 @@ class RemoteGate:
         return cast("tuple[Interrupt, ...]", self._ask("open_cards", run=run))
 
     def decisions(self, run: RunId) -> tuple[tuple[str, Decision], ...]:
-        return cast("tuple[tuple[str, Decision], ...]", self._ask("decisions", run=run))
+        told = cast("tuple[Told, ...]", self._ask("decisions", run=run))
+        return tuple((each.tool, each.decision) for each in told)
 
     def decisions_about(self, action: ActionId) -> tuple[Decision, ...]:
         return cast("tuple[Decision, ...]", self._ask("decisions_about", action=action))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from statistics import median
 
 from interlock.canonical import Json
@@ -124,7 +124,4 @@ def _number(tree: Json) -> Decimal | None:
         return None
     if isinstance(tree, str) and not tree.lstrip("-").replace(".", "", 1).isdecimal():
         return None
-    try:
-        return Decimal(tree)
-    except InvalidOperation:
-        return None
+    return Decimal(tree)

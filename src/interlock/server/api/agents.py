@@ -17,7 +17,7 @@ from interlock.domain.run import PassGrant, PassReport, Process, Run
 from interlock.domain.tool import ToolSpec
 from interlock.kernel.attached import AttachedGate
 from interlock.ports.gate import Standing
-from interlock.wire.agents import Entering, FreeCallRecord
+from interlock.wire.agents import Entering, FreeCallRecord, Told
 
 if TYPE_CHECKING:
     from interlock.kernel import Kernel
@@ -133,9 +133,9 @@ class AgentDoor:
         self._mine(run)
         return self.kernel.open_cards(run)
 
-    def decisions(self, run: RunId) -> tuple[tuple[str, Decision], ...]:
+    def decisions(self, run: RunId) -> tuple[Told, ...]:
         self._mine(run)
-        return self.kernel.decisions(run)
+        return tuple(Told(tool, decision) for tool, decision in self.kernel.decisions(run))
 
     def cancel(self, run: RunId, reason: str = "") -> bool:
         self._mine(run)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, cast
 
 from interlock.domain.decision import Receipt, Shown, Verdict
 from interlock.domain.errors import DecisionError
-from interlock.domain.events import Event
 from interlock.domain.interrupt import Band, Interrupt
 from interlock.domain.run import Freeze, Process, Run, RunState, Work
 from interlock.kernel.desk import ReviewDesk
@@ -17,7 +16,7 @@ from interlock.kernel.knew import Knew
 from interlock.kernel.views import ActionView, CardView, RunView, card_to_send, to_send
 from interlock.ports.store import Queue
 from interlock.server.rules import decide_together, seen_whole
-from interlock.wire.reviewers import Came, Item, Saying
+from interlock.wire.reviewers import Came, Item, Recorded, Saying
 
 if TYPE_CHECKING:
     from interlock.kernel import Kernel
@@ -78,12 +77,10 @@ class ReviewerDoor:
     def freezes(self) -> tuple[Freeze, ...]:
         return self.desk.freezes()
 
-    def events(
-        self, run: str | None = None, limit: int = 100, after: str | None = None
-    ) -> tuple[tuple[int, Event], ...]:
+    def events(self, run: str | None = None, limit: int = 100, after: str | None = None) -> tuple[Recorded, ...]:
         if after is not None and not (after.isascii() and after.isdecimal() and len(after) < 19):
             raise DecisionError("bad_decision", "after is a position, a whole number", "The answer before names it.")
-        return self.desk.events(run, _few(limit), after)
+        return tuple(Recorded(at, event) for at, event in self.desk.events(run, _few(limit), after))
 
     def processes(self) -> tuple[Process, ...]:
         return self.desk.processes()
