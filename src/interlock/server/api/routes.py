@@ -63,8 +63,8 @@ class Api:
         return Response(self._description, media_type="application/json")
 
     async def _nothing(self, request: Request) -> Response:
-        code, words = "no_such_operation", f"there is no {request.method} {request.url.path[:200]}"
-        return _problem(CallError(code, words, "See /v1/openapi.json."))
+        words = f"there is no {request.method} {request.url.path[:200]}"
+        return _problem(CallError("no_such_operation", words, "See /v1/openapi.json."))
 
     def _endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
