@@ -20,7 +20,7 @@ BARE_ROOMS = ("adapters", "identities", "stores", "stores/sql", "usecases")
 OWN_ROOMS = ("cli", "server", "worker")
 
 # Rooms that are one file; every other room is a folder (a contract on `room.**` would not see a file).
-ONE_FILE_ROOMS = {"langgraph", "__init__", "__main__", "compose", "settings"}
+ONE_FILE_ROOMS = {"langgraph", "__init__", "__main__", "compose", "previews", "settings"}
 
 # For each contract: imports that break it, as (importing module, imported module).
 FORBIDDEN = {

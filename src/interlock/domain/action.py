@@ -99,12 +99,30 @@ class Rationale:
     expected: str = ""
 
 
+class PreviewText(str):
+    """A preview whose `kind` says how its text may be drawn: email, diff, sql, http, files; "" is any text."""
+
+    __slots__ = ("kind",)
+
+    def __new__(cls, text: str, kind: str = "") -> PreviewText:
+        """The text, of a kind."""
+        made = super().__new__(cls, text)
+        made.kind = kind
+        return made
+
+    kind: str
+
+
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What the tool's own code shows that a call would do; `text` None: it could not, and `failed` says why."""
+    """What the tool's own code shows that a call would do; `text` None: it could not, and `failed` says why.
+
+    `kind` says how the text may be drawn (see `PreviewText`); it says nothing that the text does not.
+    """
 
     text: str | None = None
     failed: str = ""
+    kind: str = ""
 
     def same(self, other: Preview) -> bool:
         """Whether two of them show the same; why there is none may be said in other words each time."""
@@ -112,14 +130,16 @@ class Preview:
 
     def facts(self) -> dict[str, Json]:
         """As it is kept beside a proposal."""
-        return {"no_preview": self.failed} if self.text is None else {"preview": self.text}
+        if self.text is None:
+            return {"no_preview": self.failed}
+        return {"preview": self.text, **({"preview_kind": self.kind} if self.kind else {})}
 
     @classmethod
     def kept(cls, facts: Mapping[str, Json]) -> Preview | None:
         """The inverse of `facts`; None where nothing is kept."""
         text, failed = facts.get("preview"), facts.get("no_preview")
         if isinstance(text, str):
-            return cls(text)
+            return cls(text, kind=str(facts.get("preview_kind", "")))
         return cls(failed=failed) if isinstance(failed, str) else None
 
 

@@ -16,7 +16,7 @@ from typing import cast
 from interlock.adapters.guard.frames import Frame, current, entered
 from interlock.adapters.guard.hooks import SLICE_LIMIT, Hook, why
 from interlock.adapters.guard.tool import Tool
-from interlock.domain.action import Action, ActionRequest, ActionState, Preview, words_digest
+from interlock.domain.action import Action, ActionRequest, ActionState, Preview, PreviewText, words_digest
 from interlock.domain.hiding import veiled
 from interlock.ports.runtime import Runtime
 from interlock.schema import Json, fill
@@ -54,10 +54,11 @@ def preview_of(tool: Tool, arguments: Mapping[str, Json]) -> Preview | None:
     if tool.preview is None:
         return None
     try:
-        text = _text(_ask(tool, tool.preview, arguments))
+        found = _ask(tool, tool.preview, arguments)
+        text, kind = _text(found), found.kind if isinstance(found, PreviewText) else ""
     except FAILS as error:
         return Preview(failed=veiled(why(error), arguments, tool.spec.sensitive))
-    return Preview(_cut(veiled(text, arguments, tool.spec.sensitive)))
+    return Preview(_cut(veiled(text, arguments, tool.spec.sensitive)), kind=kind)
 
 
 def shown_anew(tool: Tool, request: ActionRequest, action: Action, runtime: Runtime) -> ActionRequest:

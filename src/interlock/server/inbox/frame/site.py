@@ -17,6 +17,7 @@ from interlock.cards.headline import what_card
 from interlock.cards.standing import state_of
 from interlock.cards.words import ENDINGS, count, deadline, label, span, until, verb, who
 from interlock.domain.errors import CallError, DecisionError, InterlockError, RunError, StoreError
+from interlock.server.inbox.frame.drawing import drawn
 from interlock.server.inbox.frame.html import ago, already, moment, shown, twin
 from interlock.server.inbox.frame.static_files import StaticFiles
 from interlock.server.sessions import session_of
@@ -40,6 +41,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "ago": ago,
     "already": already,
     "count": count,
+    "drawn": drawn,
     "label": label,
     "moment": moment,
     "shown": shown,
