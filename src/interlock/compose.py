@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from interlock.identities.local import LocalIdentity, session_secret, user_name
 from interlock.kernel import Kernel
 from interlock.kernel.access import LOGIN_LASTS
 from interlock.kernel.desk import ReviewDesk
+from interlock.kernel.views import CardView
 from interlock.policy import PolicySet, Profile, check, check_rules, idle_rules, parse_policy
 from interlock.ports.store import Store
 from interlock.worker import Worker
@@ -238,11 +239,13 @@ def login_link(kernel: Kernel, origin: str) -> str:
     return f"{origin}/signin?token={made.token}"
 
 
-def web_server(kernel: Kernel, origin: str, limits: Any = None) -> Any:
+def web_server(
+    kernel: Kernel, origin: str, limits: Any = None, tips: Callable[[CardView | None], str] | None = None
+) -> Any:
     """The inbox and the API over a kernel as a server that is reached under `origin`; `run(sockets=[…])` serves.
 
-    `limits` says how often somebody may ask (`interlock.server.limits.Limits`). Raises `SettingsError` where the
-    extra `server` is not installed.
+    `limits` says how often somebody may ask (`interlock.server.limits.Limits`), `tips` gives words for a card, or for
+    the list, that the demo shows. Raises `SettingsError` where the extra `server` is not installed.
     """
     try:
         from interlock.server.app import Inbox
@@ -254,7 +257,7 @@ def web_server(kernel: Kernel, origin: str, limits: Any = None) -> Any:
             f"the inbox needs {error.name}, which is not installed",
             "Install it: pip install 'interlock[server]'",
         ) from error
-    return InboxServer(Inbox(kernel, Border.at(origin), limits))
+    return InboxServer(Inbox(kernel, Border.at(origin), limits, tips))
 
 
 def open_store(settings: settings_.Settings) -> Store:

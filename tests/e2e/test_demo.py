@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -211,6 +212,8 @@ def test_a_person_decides_at_the_terminal_and_in_another_process(folder: Path) -
         terminal.wait_for("Your decision?")
         terminal.type("a")
         terminal.wait_for("each happened once")
+        terminal.wait_for("Press Enter to end it.")
+        terminal.type("")
         assert terminal.end() == 0
     assert_each_letter_once_and_nothing_refused(folder)
     assert not processes_of(folder)
@@ -243,6 +246,32 @@ def test_without_a_terminal_it_says_so_at_once_and_its_commands_decide_from_anyw
         for line in demo.stdout:
             if "done" in line:
                 break
+    finally:
+        demo.kill()
+        demo.wait()
+        demo.stdout.close()
+    assert refunds(folder) == [("1041", "44.90")]
+
+
+def test_the_inbox_is_in_the_browser_and_says_what_is_worth_trying(folder: Path) -> None:
+    demo = subprocess.Popen(
+        [*DEMO, "--dir", str(folder)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, bufsize=1
+    )
+    assert demo.stdout is not None
+    try:
+        link = next(line.strip() for line in demo.stdout if "token=" in line)
+        origin, _, token = link.partition("/signin?token=")
+        with httpx.Client(base_url=origin, headers={"origin": origin}, follow_redirects=True) as browser:
+            assert "This is the demo" in browser.post("/signin", data={"token": token}).text
+            with Desk(f"sqlite:///{folder / 'interlock.db'}") as desk:
+                card = card_about(desk, "refund_order").card
+            page = browser.get(f"/i/{card.id}").text
+            assert "Only one of the two lamps is broken" in page
+            csrf = re.search(r'name="csrf" value="([^"]+)"', page)
+            assert csrf
+            fields = {"csrf": csrf[1], "digest": card.digest, "arg.amount": "44.90"}
+            assert "Approved" in browser.post(f"/i/{card.id}/modify", data=fields).text
+            until(lambda: refunds(folder))
     finally:
         demo.kill()
         demo.wait()

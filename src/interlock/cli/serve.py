@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from interlock.cli.frame import Global, StoreCommand, emit
+from interlock.cli.opening import open_browser
 from interlock.domain.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def serve(
         link = login_link(kernel, origin)
         _tell(state, origin, link, name, app if worker and il is not None else None)
         if open_it:
-            click.launch(link)
+            open_browser(link)
         return _run(web_server(kernel, origin), listener, il if worker else None)
     finally:
         (il or kernel).close()

@@ -18,19 +18,26 @@ from interlock.server.live import Live
 from interlock.server.security import Border, Guard
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
     from interlock.kernel import Kernel
+    from interlock.kernel.views import CardView
 
 
 class Inbox:
     """The pages and the API over a kernel, as an ASGI application."""
 
-    def __init__(self, kernel: Kernel, border: Border, limits: Limits | None = None) -> None:
-        site = Site(kernel, border)
+    def __init__(
+        self,
+        kernel: Kernel,
+        border: Border,
+        limits: Limits | None = None,
+        tips: Callable[[CardView | None], str] | None = None,
+    ) -> None:
+        site = Site(kernel, border, tips)
         self._live = Live(kernel)
 
         @asynccontextmanager

@@ -6,18 +6,21 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
 from interlock.cards.words import count
 from interlock.cli.demo.evidence import Finding, Sent, findings, sent_mail
+from interlock.cli.demo.page import page_of
 from interlock.cli.demo.processes import Processes
 from interlock.cli.demo.reviewers import Person, Reviewer, Script
 from interlock.cli.demo.screen import Screen
 from interlock.cli.demo.shop import ORDERS, Folder, furnish, refunds_of
 from interlock.cli.demo.telling import Teller
 from interlock.cli.demo.worker import RUN
+from interlock.cli.opening import open_browser
 from interlock.compose import Desk
 from interlock.domain.errors import SettingsError
 from interlock.domain.interrupt import InterruptKind
@@ -46,25 +49,29 @@ class Options:
 def play(folder: Folder, options: Options, screen: Screen) -> int:
     """Play the demo in an empty folder; answers the exit code: 0 if ledger and witnesses agree, else 1."""
     furnish(folder)
-    with Processes(folder) as processes:
+    with Processes(folder) as processes, ExitStack() as stack:
         processes.start_server()
         with Desk(folder.url, channel="demo-script" if options.auto else "demo") as desk:
-            conductor = Conductor(folder, options, screen, processes, desk)
+            link = "" if options.auto else stack.enter_context(page_of(folder))
+            conductor = Conductor(folder, options, screen, processes, desk, link)
             conductor.welcome()
-            return conductor.conclude(conductor.follow())
+            code = conductor.conclude(conductor.follow())
+            conductor.stay()
+            return code
 
 
 class Conductor:
     """One demo on its way."""
 
     def __init__(
-        self, folder: Folder, options: Options, screen: Screen, processes: Processes, desk: ReviewDesk
+        self, folder: Folder, options: Options, screen: Screen, processes: Processes, desk: ReviewDesk, link: str
     ) -> None:
         self._folder = folder
         self._options = options
         self._screen = screen
         self._processes = processes
         self._desk = desk
+        self._link = link
         self._teller = Teller(desk, RUN, screen)
         self._reviewer: Reviewer | None = None
         if options.auto:
@@ -103,8 +110,14 @@ class Conductor:
             self._screen.step("reviewer", f"a script (--auto), deciding as {self._desk.principal.name}")
             return
         say()
+        if self._link:
+            say("The inbox is in your browser. Open this link, sign in (it works once), and decide there:")
+            self._screen.copyable(self._link)
+            say()
+            if self._options.prompt:
+                open_browser(self._link)
         if self._options.prompt:
-            say("You can decide here or in any other terminal. There, first say which store:")
+            say("Or decide here, or in any other terminal. There, first say which store:")
             self._screen.copyable(f"export INTERLOCK_URL={quote(self._folder.url)}")
             return
         say(
@@ -220,6 +233,14 @@ class Conductor:
         self._screen.copyable(f"{program()} show {RUN}")
         self._screen.say(f"The folder stays: {self._folder.path}")
         return 0 if agree and finished else 1
+
+    def stay(self) -> None:
+        """Keep the inbox open for whoever is looking at it, until they press Enter here."""
+        if self._link and self._options.prompt:
+            self._screen.say()
+            self._screen.say("The inbox stays open in your browser. Press Enter to end it.")
+            with suppress(EOFError):
+                input()
 
     def _verdict(self, found: Sequence[Finding], agree: bool) -> None:
         if self._struck:

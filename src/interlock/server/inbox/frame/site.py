@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from interlock.kernel import Kernel
     from interlock.kernel.desk import ReviewDesk
+    from interlock.kernel.views import CardView
     from interlock.server.security import Border
     from interlock.server.sessions import Session
 
@@ -77,7 +78,7 @@ Handler = Callable[[Visit], Awaitable[Response]]
 class Site:
     """Holds the kernel, the border and the templates; `page` makes a page of a template."""
 
-    def __init__(self, kernel: Kernel, border: Border) -> None:
+    def __init__(self, kernel: Kernel, border: Border, tips: Callable[[CardView | None], str] | None = None) -> None:
         self.kernel = kernel
         self.border = border
         self.files = StaticFiles()
@@ -100,6 +101,7 @@ class Site:
             "what_card": what_card,
             "state_of": state_of,
             "run_url": self.run_url,
+            "tip": tips or _no_tip,
         }
         self._templates.globals.update(names)
 
@@ -140,6 +142,10 @@ class Site:
         back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         where = "/signin" if request.method == "POST" or back == "/" else f"/signin?next={quote(back)}"
         return RedirectResponse(where, 303)
+
+
+def _no_tip(_: CardView | None) -> str:
+    return ""
 
 
 def status_of(error: InterlockError) -> int:
